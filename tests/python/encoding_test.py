@@ -155,7 +155,8 @@ class EncodingTest(unittest.TestCase):
             (ValueError, "padding: expected True", {"padding": []}),
             (TypeError, "truncation: expected True or False, found 'yes'", {"truncation": "yes"}),
             (TypeError, "max_length: expected a whole number, found 'x'", {"max_length": "x"}),
-            (ValueError, "return_tensors: expected 'np' or None, found 'pt'",
+            (ValueError, "return_tensors: expected 'np' or None, found 'pt': leave it "
+             "out, or give 'np'$",
              {"return_tensors": "pt"}),
             (TypeError, "", {"no_such": 1}),
         ]

@@ -75,14 +75,36 @@ class PretrainedTest(unittest.TestCase):
                  "device_map": "leave it out, because gpt2cpp computes on the CPU alone",
                  "trust_remote_code": "leave it out, because no code of a model is executed",
                  "cache_dir": "set HF_HUB_CACHE in the environment instead",
-                 "use_fast": "is no argument of from_pretrained(): leave it out"}
+                 "load_in_8bit": "give dtype='int8' instead",
+                 "no_such": "is no argument of from_pretrained(): leave it out"}
         for name, hint in hints.items():
             for load in (gpt2cpp.Model.from_pretrained, gpt2cpp.Tokenizer.from_pretrained):
                 with self.assertRaises(TypeError) as caught:
-                    load("tellers/tales", **{name: "float16" if name == "torch_dtype" else "auto"})
+                    load("tellers/tales", **{name: "float16" if name == "torch_dtype" else True})
                 self.assertEqual(str(caught.exception), f"{name}: {hint}")
         with self.assertRaisesRegex(TypeError, "^torch_dtype: give dtype instead"):
             gpt2cpp.pipeline(model=MODEL, torch_dtype="float16")
+        with self.assertRaisesRegex(TypeError, "^no_such: is no argument"):
+            gpt2cpp.Model.from_pretrained("tellers/tales", no_such=None)
+
+    def test_arguments_that_change_nothing(self):
+        same = dict(device_map="auto", low_cpu_mem_usage=True, trust_remote_code=False,
+                    load_in_8bit=False, use_fast=True, cache_dir=None)
+        for load in (gpt2cpp.Model.from_pretrained, gpt2cpp.Tokenizer.from_pretrained):
+            self.assertEqual(repr(load("tellers/tales", **same)), repr(load("tellers/tales")))
+        same.pop("device_map")
+        gpt2cpp.pipeline(model="tellers/tales", device_map="cpu", **same)("Once")
+
+    def test_dtypes_by_the_names_of_torch(self):
+        class Torch:
+            def __str__(self):
+                return "torch.bfloat16"
+
+        for dtype, name in (("float32", "f32"), ("float16", "f16"), (Torch(), "bf16")):
+            model = gpt2cpp.Model.from_pretrained("tellers/tales", dtype=dtype)
+            self.assertEqual((model.dtype, model.convert(dtype).dtype), (name, name))
+        with self.assertRaisesRegex(ValueError, "^dtype: expected one of stored, f32, .*'float64'"):
+            gpt2cpp.Model(MODEL, dtype="float64")
 
     def test_the_type_of_the_checkpoint(self):
         # As in transformers: "auto" keeps the type in which the checkpoint has the weights.

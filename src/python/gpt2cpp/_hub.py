@@ -23,23 +23,30 @@ def pretrained_name(name: PathLike, revision: Optional[str]) -> PathLike:
     return f"{os.fspath(name)}@{revision}"
 
 
+_CPU = "leave it out, because gpt2cpp computes on the CPU alone"
+
 INSTEAD = {
-    "torch_dtype": "give dtype instead, such as dtype='f16'",
-    "device": "leave it out, because gpt2cpp computes on the CPU alone",
-    "device_map": "leave it out, because gpt2cpp computes on the CPU alone",
-    "trust_remote_code": "leave it out, because no code of a model is executed",
-    "cache_dir": "set HF_HUB_CACHE in the environment instead"}
-"""What to do instead of giving an argument that only transformers has."""
+    "torch_dtype": (("auto",), "give dtype instead, such as dtype='f16'"),
+    "device": (("cpu", -1), _CPU),
+    "device_map": (("cpu", "auto"), _CPU),
+    "low_cpu_mem_usage": ((True, False), "leave it out, because files are mapped, not copied"),
+    "load_in_8bit": ((False,), "give dtype='int8' instead"),
+    "load_in_4bit": ((False,), "give dtype='int4' instead"),
+    "quantization_config": ((), "give dtype='int8' or dtype='int4' instead"),
+    "use_fast": ((True, False), "leave it out, because there is one tokenizer"),
+    "trust_remote_code": ((False,), "leave it out, because no code of a model is executed"),
+    "cache_dir": ((), "set HF_HUB_CACHE in the environment instead")}
+"""Arguments that only transformers has: the values that change nothing, as None does, and what to
+do instead of giving others."""
 
 
 def refuse_others(others: Mapping[str, Any]) -> None:
-    """Refuses arguments that from_pretrained() does not have. torch_dtype="auto" asks for what it
-    does: it keeps the type of the checkpoint."""
+    """Refuses arguments that from_pretrained() does not have, unless they change nothing."""
     for name, value in others.items():
-        if name == "torch_dtype" and value == "auto":
-            continue
-        raise TypeError(f"{name}: " + INSTEAD.get(name, "is no argument of from_pretrained(): "
-                                                        "leave it out"))
+        harmless, advice = INSTEAD.get(name, ((), "is no argument of from_pretrained(): leave it "
+                                                  "out"))
+        if name not in INSTEAD or str(value) not in map(str, (*harmless, None)):
+            raise TypeError(f"{name}: {advice}")
 
 
 def not_downloaded(error: NotFoundError) -> NotFoundError:

@@ -82,7 +82,7 @@ class Shape(NamedTuple):
                              f"{shown(padding)}")
         if return_tensors not in (None, "np"):
             raise ValueError("return_tensors: expected 'np' or None, found "
-                             f"{shown(return_tensors)}")
+                             f"{shown(return_tensors)}: leave it out, or give 'np'")
         to, is_cut = _PADDINGS[padding], bool(flag("truncation", truncation))
         length = None if max_length is None else count("max_length", max_length)
         if length is None and model_max_length < UNLIMITED:

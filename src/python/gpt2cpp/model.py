@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .options import GenerateOptions
 
 DTYPES = ("stored", "f32", "f16", "bf16", "int8", "int4")
+_TORCH_DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 KV_TYPES = ("auto", "f32", "f16")
 
 
@@ -53,7 +54,8 @@ class Model(_numbers.Model):
         """Loads a model by its name or path, as `gpt2 -m` finds it; downloads nothing.
 
         name:     default: the small model that is part of the project
-        dtype:    "f32", "f16", "bf16", "int8" or "int4"; default: the type of the file
+        dtype:    "f32", "f16", "bf16", "int8" or "int4"; default: the type of the file. "float32",
+                  "float16" and "bfloat16" are other names, as is torch.float32
         threads:  the max number of threads; 0 (default): one for each physical core, and fewer
                   for small models
         kv_type:  the type of keys and values: "f32" or "f16"; default: f16 if the dtype is int8
@@ -75,8 +77,8 @@ class Model(_numbers.Model):
         `revision` is a branch, a tag or the whole hash of a commit, as the cache has them. The
         model must be in HuggingFace's cache, or in one of the other places where `gpt2 -m` looks;
         nothing is downloaded, whatever local_files_only is. The other arguments are Model()'s.
-        Those that only transformers has raise a TypeError that says what to do instead, except for
-        torch_dtype="auto", which is the default here, as is dtype="auto".
+        Those that only transformers has raise a TypeError that says what to do instead, unless they
+        change nothing, as torch_dtype="auto", dtype="auto" and device_map="cpu" do.
 
         >>> Model.from_pretrained("no/such-model", revision="v2")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
@@ -303,7 +305,7 @@ class Model(_numbers.Model):
         It has the `threads` and the kv_type that this model was loaded with.
         """
         converted = Model.__new__(Model)
-        converted._setup(new(lib.gpt2_model_convert, self._use(), named("dtype", dtype, DTYPES),
+        converted._setup(new(lib.gpt2_model_convert, self._use(), _index_of(dtype),
                              free=lib.gpt2_model_free), *self._engine_options)
         converted._arguments = None
         converted._tokenizer = self._tokenizer
@@ -395,12 +397,18 @@ def _load(name: Optional[PathLike], dtype: Optional[str], threads: Optional[int]
     return Model(name, dtype=dtype, threads=threads, kv_type=kv_type)
 
 
+def _index_of(dtype: Any) -> int:
+    """The library's number of a type, which torch may call "torch.float32"."""
+    name = _TORCH_DTYPES.get(str(dtype).replace("torch.", ""), dtype)
+    return named("dtype", name, DTYPES)
+
+
 def _loaded(function: Callable[..., int], *arguments: Any, dtype: Optional[str],
             on_progress: OnProgress, kept: Tuple[Any, ...] = ()) -> Owned:
     """The handle of a model that the function loads."""
     work = Work()
     options = defaults(c.LoadOptions, lib.gpt2_load_options_init)
-    options.dtype = named("dtype", dtype or "stored", DTYPES)
+    options.dtype = _index_of(dtype or "stored")
     work.set_progress(options, on_progress)
     return work.run(lambda: new(function, *arguments, byref(options), free=lib.gpt2_model_free,
                                 kept=kept))
