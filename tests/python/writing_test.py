@@ -302,6 +302,10 @@ class PipelineTest(ModelTest):
         self.assertEqual(pipe(self.prompt), [{"generated_text": self.prompt + self.text}])
         self.assertEqual(pipe(self.prompt, return_full_text=False),
                          [{"generated_text": self.text}])
+        bare = gpt2cpp.pipeline(model=self.model, return_full_text=False, batch_size=8,
+                                truncation=True, num_return_sequences=1, on_error="raise")
+        self.assertEqual(bare(self.prompt), [{"generated_text": self.text}])
+        self.assertEqual(bare(self.prompt, return_full_text=True), pipe(self.prompt))
         cut = self.model.tokenizer.decode(self.ids[:3])
         for options in ({"max_new_tokens": 3}, {"max_length": 7}):
             self.assertEqual(pipe(self.prompt, **options), [{"generated_text": self.prompt + cut}])
@@ -352,6 +356,8 @@ class PipelineTest(ModelTest):
                            ("handle_long_generation", "give truncation=True")):
             with self.assertRaisesRegex(TypeError, f"^unknown option {name}: {hint}$"):
                 pipe(self.prompt, **{name: 1})
+            with self.assertRaisesRegex(TypeError, f"^unknown option {name}: {hint}$"):
+                gpt2cpp.pipeline(model=self.model, **{name: 1})
         self.assertEqual(pipe([long], truncation=True, batch_size=8)[0][0]["generated_text"],
                          long + self.model.generate(long, truncate=True, max_new_tokens=2,
                                                     do_sample=False))

@@ -117,9 +117,8 @@ class SamplingArguments:
 
     def refuse_others(self, why: str) -> None:
         """Refuses the options that have not been taken. `why` explains it for those that exist."""
+        require_options(self._left)
         for name, value in self._left.items():
-            if name not in GenerateOptions.__annotations__:
-                raise unknown(name, GenerateOptions.__annotations__, "help(Model.generate)")
             if value is not None and value != _NEUTRAL.get(name) and value not in ([], ()):
                 raise ValueError(f"{name}: {why}")
 
@@ -325,6 +324,13 @@ def unknown(name: str, names: Iterable[str], where: str) -> TypeError:
     advice = _INSTEAD.get(name)
     hint = did_you_mean(name, names) if advice is None else f": {advice}"
     return TypeError(f"unknown option {name}{hint or ': see ' + where}")
+
+
+def require_options(names: Iterable[str]) -> None:
+    """Refuses names that are no options of generate()."""
+    for name in names:
+        if name not in GenerateOptions.__annotations__:
+            raise unknown(name, GenerateOptions.__annotations__, "help(Model.generate)")
 
 
 def require_different(number: int, options: Dict[str, Any]) -> None:

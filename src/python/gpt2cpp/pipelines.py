@@ -10,9 +10,12 @@ from ._hub import INSTEAD, PathLike, refuse_others
 from ._options import count, flag, texts
 from .errors import InvalidArgumentError, UnsupportedError, shown
 from .model import Model
+from .options import require_options
 from .tokenizer import Tokenizer, require_own
 
 _TASK = "text-generation"
+_OF_CALLS = {"batch_size", "truncation", "num_return_sequences", "on_error"}
+"""Options of a call that are no options of a text."""
 
 
 class TextGenerationPipeline:
@@ -22,8 +25,13 @@ class TextGenerationPipeline:
     generation_config.json and, before them, what its config.json has in task_specific_params.
     """
 
-    def __init__(self, model: Model, **options: Any):
+    def __init__(self, model: Model, *, return_full_text: Optional[bool] = None, **options: Any):
+        try:
+            require_options(options.keys() - _OF_CALLS)
+        except TypeError as error:
+            raise _renamed(error) from None
         self.model, self.tokenizer = model, model._require_tokenizer()
+        self._is_full = return_full_text is None or bool(flag("return_full_text", return_full_text))
         self._options = {**(load_for_task(model.path, _TASK) if model.path else {}), **options}
 
     def __call__(self, text_inputs: Union[str, Sequence[str]], *,
@@ -40,7 +48,8 @@ class TextGenerationPipeline:
         """
         is_list = not isinstance(text_inputs, str)
         prompts = texts("text_inputs", text_inputs)
-        full = return_full_text is None or bool(flag("return_full_text", return_full_text))
+        full = (self._is_full if return_full_text is None
+                else bool(flag("return_full_text", return_full_text)))
         given = self._given(options)
         number = given.get("num_return_sequences")
         try:
