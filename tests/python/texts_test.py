@@ -281,6 +281,16 @@ class EncodedTest(ModelTest):
                 object.x
             self.assertFalse(hasattr(object, "x"))
 
+    def test_what_generate_returned_needs_no_decoding(self):
+        decode, options = self.tokenizer.decode, dict(max_new_tokens=3, do_sample=False)
+        text, texts = (self.model.generate(one, **options) for one in ("Once", ["Once", "The"]))
+        self.assertEqual((decode(text), decode(texts[0])), (text, text))
+        self.assertEqual(self.tokenizer.batch_decode(texts), texts)
+        for wrong in (texts, text[0], str(text)):
+            with self.assertRaisesRegex(TypeError, "^token_ids: expected token ids, found ' .*', a "
+                                                   "text already, as generate.. returns it: leave"):
+                decode(wrong)
+
     def test_hints_are_needed(self):
         from gpt2cpp._hints import GENERATION, IMPORTS, MODEL
         text = self.model.generate("The cat", max_new_tokens=1)

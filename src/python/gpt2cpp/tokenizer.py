@@ -127,7 +127,11 @@ class Tokenizer(SpecialTokens):
         tokens. Raises InvalidArgumentError for a negative id.
         """
         ids: Any = getattr(token_ids, "token_ids", token_ids)
-        ids = [ids] if isinstance(ids, Integral) else items("token_ids", ids, "token ids")
+        ids = [ids] if isinstance(ids, (Integral, str)) else items("token_ids", ids, "token ids")
+        for text in ids:
+            if isinstance(text, str):
+                raise TypeError(f"token_ids: expected token ids, found {shown(text)}, a text "
+                                "already, as generate() returns it: leave decode() out")
         if skip_special_tokens:
             ids = [id for id in ids if not self.is_special(id)]
         return self.decode_bytes(ids).decode("utf-8", "replace")
