@@ -297,6 +297,11 @@ class EncodedTest(ModelTest):
         for object, hints in ((self.model, MODEL), (text, GENERATION), (gpt2cpp, IMPORTS)):
             self.assertFalse(hints.keys() & {*dir(object)})
 
+    def test_the_config_has_attributes(self):
+        self.assertEqual((self.model.config.n_layer, self.model.config["n_layer"]), (6, 6))
+        with self.assertRaisesRegex(AttributeError, "^no hidden_size: found .*n_layer"):
+            self.model.config.hidden_size
+
     def test_a_model_is_on_the_cpu_and_ready(self):
         self.assertIs(self.model.to("cpu").eval(), self.model)
         inputs = self.tokenizer("The cat")

@@ -1,4 +1,4 @@
-"""What to use instead of names that transformers and TransformerLens have and this package lacks."""
+"""What to use instead of the names that only transformers and TransformerLens have."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ctypes import byref
 from numbers import Integral
-from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NoReturn, Optional,
-                    Sequence, Tuple, TypeVar, Union, overload)
+from typing import (TYPE_CHECKING, Any, Callable, Iterable, List, NoReturn, Optional, Sequence,
+                    Tuple, TypeVar, Union, overload)
 
 from . import _structs as c
 from . import _scoring
@@ -21,7 +21,7 @@ from ._progress import shown_progress
 from ._texts import Failures, fit_continuation, fit_text, require_known
 from ._weights import Weights
 from ._work import OnProgress
-from .encoding import ids_of, text_or_ids
+from .encoding import Attributes, ids_of, text_or_ids
 from .errors import InvalidArgumentError, shown
 from .results import Choice, Comparison, Scores
 
@@ -43,7 +43,7 @@ class Model(Hinted, OnCpu, Handle):
     n_positions: int
     n_embd: int
     n_layer: int
-    config: Dict[str, Any]
+    config: Attributes
     tokenizer: Any
     _engine: Optional[Owned]
 

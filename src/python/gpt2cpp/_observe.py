@@ -278,7 +278,8 @@ class _Changer:
         return not self._work.is_cancelled
 
 
-def observe(model: Model, session: Owned, ids: List[int], what: What, layers: Optional[Iterable[int]], change: Optional[Changes]) -> Observations:
+def observe(model: Model, session: Owned, ids: List[int], what: What,
+            layers: Optional[Iterable[int]], change: Optional[Changes]) -> Observations:
     work, wanted = Work(), _places(what, layers, model.n_layer)
     info = lib.gpt2_session_get_info(session).contents
     n_known = info.position - info.waiting

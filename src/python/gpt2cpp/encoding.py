@@ -19,14 +19,18 @@ _PADDINGS = {False: None, None: None, "do_not_pad": None, True: "longest", "long
 SIDES = ("left", "right")
 
 
-class BatchEncoding(OnCpu, Dict[str, Any]):
-    """A dict with `input_ids` and `attention_mask`, which are attributes, too."""
+class Attributes(Dict[str, Any]):
+    """A dict whose items are attributes, too."""
 
     def __getattr__(self, name: str) -> Any:
         try:
             return self[name]
         except KeyError:
             raise AttributeError(f"no {name}: found {', '.join(self)}") from None
+
+
+class BatchEncoding(OnCpu, Attributes):
+    """A dict with `input_ids` and `attention_mask`, which are attributes, too."""
 
 
 def ids_of(encoding: Mapping[str, Any]) -> List[Any]:

@@ -20,7 +20,7 @@ from ._option_help import with_options
 from ._options import count, flag, named
 from ._texts import Failures, fit_prompt
 from ._work import OnProgress, Work
-from .encoding import ids_of, text_or_ids
+from .encoding import Attributes, ids_of, text_or_ids
 from .errors import InvalidArgumentError, NotFoundError, shown
 from .options import max_new_tokens_of, require_different
 from .results import Generation
@@ -142,7 +142,7 @@ class Model(_numbers.Model):
         self.bos_token_id = info.bos_token_id if info.bos_token_id >= 0 else None
         self.dtype = DTYPES[info.dtype]
         self.path = os.fsdecode(info.path)
-        self.config = json.loads(info.config_json)
+        self.config = Attributes(json.loads(info.config_json))
         self.eos_token_id = ids_list(info.eos_token_id, info.n_eos_token_id)
 
     vocab_size: int  # the number of tokens, and of logits
@@ -156,7 +156,7 @@ class Model(_numbers.Model):
     bos_token_id: Optional[int]
     dtype: str
     path: str  # "" if it was loaded from memory
-    config: Dict[str, Any]  # as config.json has it
+    config: Attributes  # as config.json has it: config["n_layer"], config.n_layer
     eos_token_id: List[int]  # the tokens that end a text
 
     def __reduce__(self) -> Tuple[Any, ...]:
