@@ -31,6 +31,17 @@ const char* header_of(MHD_Connection* connection, const char* name) {
   return value == nullptr ? "" : value;
 }
 
+bool has_valid_names(MHD_Connection* connection) {
+  bool is_valid = true;
+  const auto check = [](void* context, MHD_ValueKind, const char* name, const char*) {
+    const bool is_name = *name != '\0' && std::strpbrk(name, " \t") == nullptr;
+    *static_cast<bool*>(context) &= is_name;
+    return MHD_YES;
+  };
+  MHD_get_connection_values(connection, MHD_HEADER_KIND, check, &is_valid);
+  return is_valid;
+}
+
 bool has_one_length(MHD_Connection* connection) {
   const std::size_t lengths = count_headers(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
   const std::size_t codings = count_headers(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING);

@@ -279,6 +279,12 @@ void HttpServer::Impl::bound_unread() {
 
 std::optional<HttpAnswer> HttpServer::Impl::refuse(MHD_Connection* connection,
                                                    const HttpRequest& request) const {
+  if (!has_valid_names(connection)) {
+    // Where the next request begins is uncertain.
+    HttpAnswer answer = error_answer(400, "expected headers whose names have no blanks");
+    answer.headers.emplace_back("Connection", "close");
+    return answer;
+  }
   if (!has_one_length(connection))
     return error_answer(400, "expected one length of the body, as Content-Length or in chunks");
   if (request.path.empty()) return error_answer(400, "expected a path, or a URL with a host alone");

@@ -154,6 +154,18 @@ TEST_CASE("a body that is too large is refused with status 413, which the client
   CHECK(small.connect().ask(raw(length(fits + " "), fits + " ")).status == 413);
 }
 
+TEST_CASE("a body whose length has a blank before the colon is not taken for a request") {
+  const std::string hidden = http_request("GET", "/health");
+  for (const std::string& header : {"Content-Length : " + std::to_string(hidden.size()) + "\r\n",
+                                    std::string("Transfer-Encoding\t: chunked\r\n")}) {
+    HttpClient client = server().connect();
+    client.send(raw(header, hidden));
+    CHECK(client.receive().status == 400);
+    CHECK(client.receive().status == 0);  // closed
+  }
+  check_serves(server());
+}
+
 TEST_CASE("a compressed body is refused with status 415") {
   for (const std::string coding : {"gzip", "br", "gzip, identity"}) {
     const std::string headers = length(kBody) + "Content-Encoding: " + coding + "\r\n";
@@ -161,7 +173,8 @@ TEST_CASE("a compressed body is refused with status 415") {
     CHECK(response.status == 415);
     CHECK(check_error(response.json()).find(coding) != std::string::npos);
   }
-  check_normal(server().connect().ask(raw(length(kBody) + "Content-Encoding: Identity\r\n", kBody)));
+  const std::string headers = length(kBody) + "Content-Encoding: Identity\r\n";
+  check_normal(server().connect().ask(raw(headers, kBody)));
 }
 
 TEST_CASE("a connection serves request after request, even if they come at once") {
