@@ -61,7 +61,7 @@ std::optional<HttpAnswer> refuse_body(MHD_Connection* connection, std::size_t ma
   }
   const char* const coding = header_of(connection, MHD_HTTP_HEADER_CONTENT_ENCODING);
   if (*coding == '\0' || strcasecmp(coding, "identity") == 0) return std::nullopt;
-  return error_answer(415, concat("the body has the Content-Encoding ", quote(coding, 60),
+  return error_answer(415, concat("the body has the Content-Encoding ", quote(coding),
                                   ": send it without compression"));
 }
 

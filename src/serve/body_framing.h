@@ -12,7 +12,7 @@ namespace gpt2::serve {
 /// Returns the value of a header of the request, or "" if it has none.
 [[nodiscard]] const char* header_of(MHD_Connection* connection, const char* name);
 
-/// Whether the names of all headers are names, without blanks. libmicrohttpd takes
+/// Whether no header's name is empty or has a blank. libmicrohttpd takes
 /// "Content-Length : 5" for a header of another name, while a proxy may take it for a length, so
 /// that a client can slip a request past the proxy.
 [[nodiscard]] bool has_valid_names(MHD_Connection* connection);
