@@ -26,6 +26,7 @@ constexpr OtherName kOtherNames[] = {
     {"num_beams",
      "only 'gpt2 generate', without -i, and the completions of 'gpt2 serve' have a beam search"},
     {"num_return_sequences", "did you mean %samples?"},
+    {"num_samples", "did you mean %samples?"},
     {"stop_strings", "did you mean %stop?"}};
 
 }  // namespace

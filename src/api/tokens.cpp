@@ -15,6 +15,10 @@ namespace gpt2 {
 using nlohmann::json;
 
 std::vector<TokenId> parse_tokens(std::string text, std::size_t count, std::size_t before) {
+  const std::size_t first = before > 0 ? 0 : text.find_first_of("0123456789");
+  if (first != std::string::npos && text.find('[', first) != std::string::npos) {
+    reject("token ids: expected one list, found a '[' behind an id");
+  }
   for (const char mark : {',', '[', ']'}) std::ranges::replace(text, mark, ' ');
   std::istringstream words(std::move(text));
   std::vector<TokenId> tokens;

@@ -298,6 +298,7 @@ TEST_CASE("a file of a prompt that cannot be read is refused by name") {
   check_refused({"-m", model, "-f", "/no/such"}, 1,
                 {"cannot read /no/such: No such file or directory"});
   check_refused({"-m", model, "-f", "/"}, 1, {"cannot read /: Is a directory"});
+  check_refused({"score", "-m", model, "/"}, 1, {"gpt2: cannot read /: Is a directory"});
   check_refused({"-m", model, "-f", ""}, 2, {"--file: expected a file, found ''"});
   check_refused({"tokenize", "-m", model, "-f", "/no/such"}, 1, {"cannot read /no/such: No such"});
 }

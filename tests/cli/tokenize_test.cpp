@@ -21,6 +21,9 @@ TEST_CASE("tokenize turns a text into ids and back") {
   CHECK(run({"tokenize", "-m", alphabet_model(), "--decode", "97, 32\n98"}).out == "a b");
   CHECK(run({"tokenize", "-m", alphabet_model(), "--decode", "[97, 32, 98]"}).out == "a b");
   CHECK(run({"tokenize", "-m", alphabet_model(), "--decode"}, {.input = "[97,98]\n"}).out == "ab");
+  CHECK(run({"tokenize", "-m", alphabet_model(), "--decode", "[[97, 98]]"}).out == "ab");
+  CHECK(run({"tokenize", "-m", alphabet_model(), "--decode", "[[97], [98]]"}).err ==
+        "gpt2: token ids: expected one list, found a '[' behind an id\n");
   CHECK(run({"tokenize", "-m", alphabet_model(), "--decode"}, {.input = "\n"}).out == "");
 }
 

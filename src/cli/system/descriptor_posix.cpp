@@ -25,7 +25,14 @@ bool are_same(const struct stat& one, const struct stat& other) {
 
 }  // namespace
 
-int open_to_read(const std::string& name) { return open(name.c_str(), O_RDONLY | O_CLOEXEC); }
+// The system opens a directory, too, and only a read would fail.
+int open_to_read(const std::string& name) {
+  const int file = open(name.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0 || !S_ISDIR(status_of(file).st_mode)) return file;
+  close(file);
+  errno = EISDIR;
+  return -1;
+}
 
 int open_to_append(const std::string& name) {
   return open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
