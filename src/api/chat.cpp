@@ -40,12 +40,16 @@ std::string read_content(const json& content, const std::string& name) {
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array()) reject(name, ": expected a text, found ", content.type_name());
   std::string text;
-  for (const json& part : content) {
-    const bool is_text = part.is_object() && part.value("type", json()) == "text" &&
-                         part.contains("text") && part["text"].is_string();
-    if (!is_text)
+  for (std::size_t i = 0; i < content.size(); ++i) {
+    const json& part = content[i];
+    if (!part.is_object() || part.value("type", json()) != "text") {
       reject(name, ": expected parts of the type \"text\" alone: the model reads texts");
-    text += part["text"].get<std::string>();
+    }
+    const json found = part.value("text", json());
+    if (!found.is_string()) {
+      reject(name, "[", i, "].text: expected a text, found ", found.type_name());
+    }
+    text += found.get<std::string>();
   }
   return text;
 }
