@@ -87,6 +87,11 @@ class EncodingTest(unittest.TestCase):
         self.assertEqual(batch.input_ids, [self.padded(self.short, 6)])
         batch = self.tokenizer(self.short, padding=True, pad_to_multiple_of=3)
         self.assertEqual(batch.input_ids, self.padded(self.short, 6))
+        left = [EOS, EOS, *self.ids[self.short]]
+        batch = self.tokenizer(self.short, padding="max_length", max_length=6, padding_side="left")
+        self.assertEqual((batch.input_ids, self.tokenizer.padding_side), (left, "right"))
+        with self.assertRaisesRegex(ValueError, "^padding_side: expected one of left, right"):
+            self.tokenizer(self.short, padding_side="up")
         self.tokenizer.padding_side = "left"
         batch = self.tokenizer(self.short, padding="max_length", max_length=6)
         self.assertEqual(batch.input_ids, [EOS, EOS, *self.ids[self.short]])

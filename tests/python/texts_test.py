@@ -233,6 +233,10 @@ class EncodedTest(ModelTest):
         logits = self.model.logits("The cat").tolist()
         self.assertEqual(self.model.logits(one).tolist(), logits)
         self.assertEqual(self.model.logits(**one).tolist(), logits)
+        states = [row.tolist() for row in self.model.hidden_states("The cat")]
+        self.assertEqual([row.tolist() for row in self.model.hidden_states(**one)], states)
+        seen = self.model.observe(**one, what="block_output", layers=[2])
+        self.assertEqual(seen["block_output", 2].tolist(), states[3])
         no_mask = self.model.generate(input_ids=one.input_ids, max_new_tokens=5)
         self.assertEqual(no_mask, text)
         if numpy is not None:
@@ -292,9 +296,10 @@ class EncodedTest(ModelTest):
                 decode(wrong)
 
     def test_hints_are_needed(self):
-        from gpt2cpp._hints import GENERATION, IMPORTS, MODEL
+        from gpt2cpp._hints import GENERATION, IMPORTS, MODEL, TOKENIZER
         text = self.model.generate("The cat", max_new_tokens=1)
-        for object, hints in ((self.model, MODEL), (text, GENERATION), (gpt2cpp, IMPORTS)):
+        for object, hints in ((self.model, MODEL), (text, GENERATION), (gpt2cpp, IMPORTS),
+                              (self.tokenizer, TOKENIZER)):
             self.assertFalse(hints.keys() & {*dir(object)})
 
     def test_the_config_has_attributes(self):

@@ -14,6 +14,7 @@ import tempfile
 import threading
 import types
 import unittest
+import warnings
 from unittest import mock
 
 import support
@@ -358,6 +359,12 @@ class PipelineTest(ModelTest):
                 pipe(self.prompt, **{name: 1})
             with self.assertRaisesRegex(TypeError, f"^unknown option {name}: {hint}$"):
                 gpt2cpp.pipeline(model=self.model, **{name: 1})
+        with self.assertWarnsRegex(UserWarning, "^temperature: without effect, because .*: give "
+                                                "do_sample=True to draw tokens$"):
+            pipe(self.prompt, temperature=0.7)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            pipe(self.prompt, do_sample=True, temperature=0.7)
         self.assertEqual(pipe([long], truncation=True, batch_size=8)[0][0]["generated_text"],
                          long + self.model.generate(long, truncate=True, max_new_tokens=2,
                                                     do_sample=False))

@@ -57,6 +57,15 @@ MODEL = {
     "train": _TRAINING,
     "transformer": f"{_OBSERVE}, or model.weights"}
 
+_CALL = "tokenizer(text), which also takes a list of texts"
+
+TOKENIZER = {
+    "apply_chat_template": "a text: GPT-2 has no chat template",
+    "batch_encode_plus": _CALL,
+    "encode_plus": _CALL,
+    "pad": "tokenizer(texts, padding=True)",
+    "vocab": "tokenizer.get_vocab()"}
+
 GENERATION = {
     "generated_text": "it as it is: a Generation is a str",
     "scores": "model.generate(text, logprobs=0).logprobs",

@@ -77,18 +77,21 @@ class Model(Hinted, OnCpu, Handle):
         return self._rows(given, self.vocab_size, lib.gpt2_forward)
 
     @overload
-    def hidden_states(self, text: Tokens) -> Tuple[FloatArray, ...]: ...
+    def hidden_states(self, text: Tokens = "", *, input_ids: Any = None,
+                      attention_mask: Any = None) -> Tuple[FloatArray, ...]: ...
 
     @overload
     def hidden_states(self, text: Tokens, layer: int) -> FloatArray: ...
 
-    def hidden_states(self, text: Tokens, layer: Optional[int] = None) -> Any:
+    def hidden_states(self, text: Tokens = "", layer: Optional[int] = None, *,
+                      input_ids: Any = None, attention_mask: Any = None) -> Any:
         """The hidden states of each token: n_layer + 1 arrays of (n_tokens, n_embd) floats.
 
         The result is the tuple of transformers' output_hidden_states=True, without the dimension of
         the batch: the embeddings first, and last the output of the last block after ln_f. With a
         `layer`, returns that array alone: 0 stands for the embeddings, n_layer or -1 for the last.
         """
+        text = text_or_ids("text", text, input_ids, attention_mask)
         if layer is None:
             return tuple(self.observe(text, ("embeddings", "block_output", "ln_f_output"))
                          .hidden_states)
@@ -131,9 +134,10 @@ class Model(Hinted, OnCpu, Handle):
         """
         return Weights(self._use(), bool(self.config["tie_word_embeddings"]))
 
-    def observe(self, text: Tokens, what: What = None,
+    def observe(self, text: Tokens = "", what: What = None,
                 layers: Optional[Iterable[int]] = None, *,
-                change: Optional[Changes] = None) -> Observations:
+                change: Optional[Changes] = None, input_ids: Any = None,
+                attention_mask: Any = None) -> Observations:
         """The values that a pass over the text computes. Observations lists names and shapes.
 
         `what` is one name or several, and `layers` are the numbers of blocks. By default, all
@@ -166,7 +170,7 @@ class Model(Hinted, OnCpu, Handle):
         >>> model.tokenizer.decode(logits.index(max(logits)))
         ' time'
         """
-        ids = self._ids(text)
+        ids = self._ids(text_or_ids("text", text, input_ids, attention_mask))
         with self.session() as session:
             return session.observe(ids, what, layers, change=change)
 

@@ -266,7 +266,7 @@ class BeamArguments(_TextArguments):
         struct = defaults(c.BeamOptions, lib.gpt2_beam_options_init)
         super().__init__(struct, given, n_prompt, vocab_size, work)
         self._set_all(self.struct, BEAMS)
-        for name in _DRAWING:
+        for name in DRAWING:
             if given.get(name):
                 self._left[name] = given[name]
         self.refuse_others("cannot be combined with num_beams: leave one of them out")
@@ -289,7 +289,7 @@ def _process_with(name: str,
     return process
 
 
-_DRAWING = ("do_sample", *(name for name, option in SAMPLING.items() if option.role == DRAWS))
+DRAWING = ("do_sample", *(name for name, option in SAMPLING.items() if option.role == DRAWS))
 # Values that ask for nothing, as None does.
 _NEUTRAL = {"num_beams": 1, "length_penalty": 1, "num_beam_groups": 1, "diversity_penalty": 0,
             "early_stopping": False, "overflow": "stop", "keep": 0, "prompt_lookup": False,
@@ -315,6 +315,7 @@ _INSTEAD = {
     "output_hidden_states": "use Model.hidden_states()",
     "output_attentions": 'use Model.observe(text, "attention_weights")',
     "handle_long_generation": "give truncate=True",
+    "num_return_sequences": "use Model.generate(), because a stream or a session writes one text",
     "return_tensors": "use Model.generate(), whose texts have token_ids",
     "clean_up_tokenization_spaces": "leave it out, because no spaces are removed"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Dict, Optional, Sequence, Union
 
 from ._cpu import require_cpu
@@ -10,7 +11,7 @@ from ._hub import INSTEAD, PathLike, refuse_others
 from ._options import count, flag, texts
 from .errors import InvalidArgumentError, UnsupportedError, shown
 from .model import Model
-from .options import require_options
+from .options import DRAWING, require_options
 from .tokenizer import Tokenizer, require_own
 
 _TASK = "text-generation"
@@ -32,6 +33,7 @@ class TextGenerationPipeline:
             raise _renamed(error) from None
         self.model, self.tokenizer = model, model._require_tokenizer()
         self._is_full = return_full_text is None or bool(flag("return_full_text", return_full_text))
+        self._own = options
         self._options = {**(load_for_task(model.path, _TASK) if model.path else {}), **options}
 
     def __call__(self, text_inputs: Union[str, Sequence[str]], *,
@@ -51,6 +53,7 @@ class TextGenerationPipeline:
         full = (self._is_full if return_full_text is None
                 else bool(flag("return_full_text", return_full_text)))
         given = self._given(options)
+        _warn_of_ignored({**self._own, **options}, given)
         number = given.get("num_return_sequences")
         try:
             if not is_list and number is None:
@@ -77,6 +80,14 @@ class TextGenerationPipeline:
         if truncation is not None:
             given["truncate"] = bool(flag("truncation", truncation))
         return given
+
+
+def _warn_of_ignored(asked: Dict[str, Any], given: Dict[str, Any]) -> None:
+    """Warns, as transformers does, of options for drawing if no token is drawn."""
+    names = [name for name in DRAWING if name != "do_sample" and asked.get(name) is not None]
+    if names and not given.get("do_sample") and given.get("num_beams") in (None, 1):
+        warnings.warn(f"{', '.join(names)}: without effect, because the most probable tokens are "
+                      "taken: give do_sample=True to draw tokens", stacklevel=3)
 
 
 _NAMES = {"truncate=True": "truncation=True",

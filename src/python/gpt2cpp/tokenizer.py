@@ -13,18 +13,19 @@ from . import _structs as c
 from ._arrays import Buffer, ids_array, ids_list, items
 from ._byte_names import BYTES_BY_NAME, BYTE_NAMES
 from ._handle import Handle, defaults, new
+from ._hints import TOKENIZER, Hinted
 from ._hub import PathLike, not_downloaded, pretrained_name, refuse_others
 from ._library import lib
-from ._options import flag, utf8
+from ._options import flag, named, utf8
 from ._special_tokens import SETTINGS, SpecialTokens, reader_of_directory, reader_of_memory
-from .encoding import BatchEncoding, Shape, batch, truncated
+from .encoding import SIDES, BatchEncoding, Shape, batch, truncated
 from .errors import InvalidArgumentError, NotFoundError, UnsupportedError, shown
 from .results import Generation
 
 _BUNDLED = "gpt2-stories"
 
 
-class Tokenizer(SpecialTokens):
+class Tokenizer(Hinted, SpecialTokens):
     """GPT-2's byte-level BPE. Any number of threads may use one.
 
     >>> import gpt2cpp
@@ -34,6 +35,8 @@ class Tokenizer(SpecialTokens):
     >>> tokenizer.decode([443, 452])
     'Once upon'
     """
+
+    _hints = TOKENIZER
 
     def __init__(self, name: Optional[PathLike] = None):
         """Loads the tokenizer in a model's directory, by the model's name or path, as Model()."""
@@ -144,12 +147,14 @@ class Tokenizer(SpecialTokens):
     def __call__(self, text: Union[str, List[str]], *, add_special_tokens: bool = True,
                  padding: Union[bool, str] = False, truncation: bool = False,
                  max_length: Optional[int] = None, pad_to_multiple_of: Optional[int] = None,
+                 padding_side: Optional[str] = None,
                  return_tensors: Optional[str] = None) -> BatchEncoding:
         """Encodes a text or a list of texts: {"input_ids": ..., "attention_mask": ...}.
 
         padding:         True or "longest": as long as the longest text; "max_length": max_length
         truncation:      leaves out tokens after max_length
         max_length:      default: model_max_length
+        padding_side:    "left" or "right"; default: that of the tokenizer
         return_tensors:  "np" for numpy arrays of shape (n_texts, n_tokens)
 
         >>> import gpt2cpp
@@ -165,7 +170,9 @@ class Tokenizer(SpecialTokens):
         is_list = not isinstance(text, str)
         texts = items("text", text, "a text or a list of texts") if is_list else [text]
         lists = [self._encoded(one, add_special_tokens, shape) for one in texts]
-        return batch(lists, shape, self.pad_token_id, self.padding_side, is_list)
+        side = (self.padding_side if padding_side is None
+                else SIDES[named("padding_side", padding_side, SIDES)])
+        return batch(lists, shape, self.pad_token_id, side, is_list)
 
     def _encoded(self, text: str, add_special_tokens: bool, shape: Shape) -> List[int]:
         ids = self.encode(text, add_special_tokens=add_special_tokens)
