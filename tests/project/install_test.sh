@@ -60,8 +60,21 @@ find_package(gpt2 REQUIRED)
 add_executable(app_in_c ../app/app.c)
 target_link_libraries(app_in_c gpt2::shared)
 END
+mkdir app_alone  # on a machine without the libraries that gpt2 uses
+cat >app_alone/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.20)
+project(app_alone LANGUAGES CXX)
+set(CMAKE_FIND_LIBRARY_PREFIXES none)
+find_package(gpt2 REQUIRED COMPONENTS ${COMPONENTS})
+add_executable(app_alone ../app/app.cpp)
+target_link_libraries(app_alone gpt2::shared)
+END
 quietly cmake -S app_in_c -B found_in_c -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc"
 quietly cmake --build found_in_c
+alone=(cmake -S app_alone -B found_alone -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx")
+if "${alone[@]}" >errors 2>&1; then exit 1; fi
+quietly "${alone[@]}" -DCOMPONENTS=shared
+quietly cmake --build found_alone
 quietly cmake -S app -B found -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx"
 quietly cmake --build found
 runs found/app "$model"
