@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "base/random_bytes.h"
 #include "cli/options/fields.h"
+#include "cli/terminal/console.h"
 #include "gpt2/generation_config.h"
 
 namespace gpt2::cli {
@@ -48,6 +49,17 @@ void add_bad_words_option(Options& options, Writing& writing) {
                   set);
   option.is_repeatable = true;
   option.excluded = {"--tokens"};
+}
+
+// Adds to --stop a note if the value has the escape of a newline, which a shell leaves as it is.
+void note_escapes(Option& stop) {
+  stop.set = [set = stop.set](const std::string& text) {
+    if (text.find("\\n") != std::string::npos) {
+      print_error("--stop " + shell_word(text) + " has a backslash and an n; for a newline, write "
+                  "--stop $'\\n'");
+    }
+    set(text);
+  };
 }
 
 // Returns whether options were given that replace or exclude --samples.
@@ -101,6 +113,7 @@ void add_writing_options(Options& options, Writing& writing, bool of_one_text) {
   options.begin_group("How long the text is");
   add_fields(options, OptionRole::limits_length, values);
   options.at("--stop").excluded = {"--tokens"};
+  note_escapes(options.at("--stop"));
   options.at("--keep").needed = "--overflow";
   options.at("--ignore-eos").excluded = {"--min-new-tokens", "--min-length",
                                          "--exponential-decay-length-penalty"};
