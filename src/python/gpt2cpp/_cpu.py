@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence, TypeVar
+from typing import Any, TypeVar
 
 from .errors import UnsupportedError, shown
 
 Self = TypeVar("Self", bound="OnCpu")
-
-
-def require_cpu(name: str, device: Any, names: Sequence[str]) -> None:
-    """Refuses a device that is not the CPU; None stands for the default."""
-    if device is not None and str(device) not in names:  # str() for a torch.device
-        raise UnsupportedError(f"{name}: expected {' or '.join(names)}, because gpt2cpp computes "
-                               f"on the CPU alone, found {shown(device)}: leave it out")
 
 
 class OnCpu:
@@ -23,5 +16,7 @@ class OnCpu:
 
     def to(self: Self, device: Any) -> Self:
         """Returns the object itself. Refuses any device but the CPU."""
-        require_cpu("device", device, ("cpu",))
+        if device is not None and str(device) != "cpu":  # str() for a torch.device
+            raise UnsupportedError("device: expected cpu, because gpt2cpp computes on the CPU "
+                                   f"alone, found {shown(device)}: leave it out")
         return self

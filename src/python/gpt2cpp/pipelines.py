@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any, Dict, Optional, Sequence, Union
 
-from ._cpu import require_cpu
 from ._generation_config import load_for_task
 from ._hub import INSTEAD, PathLike, refuse_others
 from ._options import count, flag, texts
@@ -110,13 +109,13 @@ def _result(prompt: str, text: Any, is_full: bool) -> Any:
 
 def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
              tokenizer: Union[Tokenizer, str, None] = None,
-             revision: Optional[str] = None, dtype: Optional[str] = None, device: Any = None,
-             device_map: Any = None, **options: Any) -> TextGenerationPipeline:
+             revision: Optional[str] = None, dtype: Optional[str] = None,
+             **options: Any) -> TextGenerationPipeline:
     """A pipeline for a model, or for the name or path of one. Downloads nothing.
 
     `options` are used in every call that does not give them itself. The tokenizer is that of the
-    model, and no other can be given. The device is the CPU: device may be -1 or "cpu", and
-    device_map "cpu" or "auto".
+    model, and no other can be given. The device is the CPU: the options device and device_map
+    are refused if they ask for another one.
 
     >>> pipe = pipeline("text-generation", max_new_tokens=2, do_sample=False)
     >>> pipe(["Once upon", "Once upon a time"], return_full_text=False)
@@ -125,8 +124,6 @@ def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
     if task != _TASK:
         raise UnsupportedError(f"task: expected {_TASK!r}, found {shown(task)}")
     refuse_others({name: options.pop(name) for name in INSTEAD.keys() & options.keys()})
-    require_cpu("device", device, ("-1", "cpu"))
-    require_cpu("device_map", device_map, ("cpu", "auto"))
     if not isinstance(model, Model):
         model = (Model(dtype=dtype) if model is None
                  else Model.from_pretrained(model, revision=revision, dtype=dtype))
