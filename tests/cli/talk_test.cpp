@@ -672,7 +672,8 @@ TEST_CASE("on a terminal, lines can be edited, and an error does not end the tal
   command.type_after("\n> ", "/again 2\r");
   command.type_after("gpt2: expected /again\r\n> ", "/help\r");
   command.type_after("/quit ", "");
-  command.type_after("\n> ", "\x04");
+  command.type_after("\n> ", "quit\r");
+  command.type_after("gpt2: the line is left out of the text: /quit ends\r\n> ", "\x04");
   CHECK(command.wait() == 0);
 }
 
@@ -693,11 +694,24 @@ TEST_CASE("on a terminal, Ctrl-C stops the text and drops the line, but not the 
   CHECK(command.out.ends_with("\nbc\n"));
 }
 
-TEST_CASE("signals other than Ctrl-C end a talk", "[terminal]") {
-  Command by_hand({"-i", "-m", alphabet_model()}, kTerminal);
-  by_hand.await_error("> ");
-  by_hand.send(SIGTERM);
-  CHECK(by_hand.wait() == -SIGTERM);
+TEST_CASE("signals other than Ctrl-C end a talk, which is saved", "[terminal]") {
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    for (const std::string most : {"3", "100000000"}) {  // it waits for a line; it still writes
+      const Words words = {"-i", "-m", alphabet_model(), "--greedy",
+                           "-n", most, "--save-state",   state()};
+      Command command(words, kTerminal);
+      command.type_after("> ", "ab\r");
+      command.read(4);
+      if (most == "3") command.await_error("\n> ");
+      command.send(signal);
+      CHECK(command.wait() == -signal);
+      const auto tokens = saved_tokens();
+      REQUIRE(tokens.size() >= 5);
+      CHECK(std::vector(tokens.begin(), tokens.begin() + 5) ==
+            std::vector<gpt2::TokenId>{'a', 'b', 'c', 'd', 'e'});
+      std::filesystem::remove(state());
+    }
+  }
 }
 
 TEST_CASE("Ctrl-C ends a talk that is read from a file") {

@@ -67,7 +67,9 @@ class Talk {
 
   // Handles a line, which may be a command. Returns false if the command ends the session.
   bool take(const std::string& line) {
-    if (!line.starts_with('/')) {
+    if (by_hand_ && (line == "exit" || line == "quit")) {
+      note("the line is left out of the text: /quit ends");
+    } else if (!line.starts_with('/')) {
       take_turn(line);
     } else if (line.starts_with("//")) {
       take_turn(line.substr(1));
@@ -369,7 +371,7 @@ void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& toke
       }
       print_error(error.what());
     }
-    if (by_hand) forget_interrupts();
+    if (by_hand) forget_ctrl_c();
     line.reset();
   }
   save();

@@ -51,7 +51,7 @@ constexpr const char* kAfterCommands =
 /set stop \n ends each answer before its first line break. Several texts are in quotes, such as
 /set stop "\n" "Tom:". They replace those that were set before.
 
-To begin a text with a slash, type two: //)";
+To begin a text with a slash, type two: // A line that is just exit or quit is left out.)";
 
 std::string row_of(const TalkCommand& command) {
   std::string call = concat("  /", command.name, command.form);

@@ -14,8 +14,8 @@ void note_interrupts();
 void obey_interrupt();
 
 /// From now on, signals have their default action again. A Ctrl-C that was recorded is forgotten;
-/// any other signal that was recorded ends the process.
-void forget_interrupts();
+/// any other signal stays recorded.
+void forget_ctrl_c();
 
 /// If a signal was recorded, ends the process by that signal. A shell stops a loop when a command
 /// in it dies of SIGINT; after an ordinary exit, whatever its status, the shell would continue with

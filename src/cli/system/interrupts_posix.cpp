@@ -47,11 +47,10 @@ void note_interrupts() {
   });
 }
 
-void forget_interrupts() {
+void forget_ctrl_c() {
   set_action(SIG_DFL);
   int ctrl_c = SIGINT;
   noted.compare_exchange_strong(ctrl_c, 0);
-  end_if_interrupted();
 }
 
 void obey_interrupt() { noted = 0; }

@@ -25,11 +25,10 @@ BOOL WINAPI note(DWORD event) {
 
 void note_interrupts() { SetConsoleCtrlHandler(note, TRUE); }
 
-void forget_interrupts() {
+void forget_ctrl_c() {
   SetConsoleCtrlHandler(note, FALSE);
   int ctrl_c = CTRL_C_EVENT;
   noted.compare_exchange_strong(ctrl_c, -1);
-  end_if_interrupted();
 }
 
 void obey_interrupt() { noted = -1; }

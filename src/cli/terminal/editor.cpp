@@ -134,7 +134,8 @@ std::optional<std::string> LineEditor::read() {
     const bool is_dropped = interrupted();
     if (impl_->is_coloured) write_stderr("\x1b[0m");
     if (text == nullptr || is_dropped) write_stderr("\n");
-    forget_interrupts();
+    forget_ctrl_c();
+    if (interrupted()) return std::nullopt;
     if (is_dropped) continue;
     if (text == nullptr) return std::nullopt;
     std::string line(text, static_cast<std::size_t>(length));

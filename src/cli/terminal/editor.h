@@ -25,7 +25,8 @@ class LineEditor {
   explicit LineEditor(Completions completions);
   ~LineEditor();
 
-  /// Returns the next line without its newline, or nothing at the end of the input (Ctrl-D).
+  /// Returns the next line without its newline, or nothing at the end of the input (Ctrl-D) and
+  /// after a signal other than Ctrl-C, which is then recorded.
   [[nodiscard]] std::optional<std::string> read();
 
  private:
