@@ -126,8 +126,9 @@ TEST_CASE("a stop string with a backslash and an n is noted, and a newline is no
   const auto notes = [](const std::string& stop) {
     return run({"-m", alphabet_model(), "--greedy", "-n", "2", "--stop", stop, "a"}).err;
   };
-  CHECK(notes("\\n") == "gpt2: --stop '\\n' has a backslash and an n; for a newline, write "
-                        "--stop $'\\n'\n");
+  CHECK(notes("\\n") ==
+        "gpt2: --stop '\\n' has a backslash and an n; for a newline, write "
+        "--stop $'\\n'\n");
   CHECK(notes("\n") == "");
 }
 
@@ -479,6 +480,25 @@ TEST_CASE("while a long prompt is read, a terminal shows the progress, and Ctrl-
   command.await_error("finish      cancelled\r\n");
   CHECK(command.wait() == -SIGINT);
   CHECK(command.out == "");  // the prompt alone would look like a text
+}
+
+TEST_CASE("a terminal shows how many tokens are written unless it shows the text", "[terminal]") {
+  const Words words = {"-m", alphabet_model(), "--top-k", "1", "-n", "9", "a"};
+  for (const std::string samples : {"1", "2"}) {
+    Words as_json = words;
+    as_json.insert(as_json.begin(), {"--json", "--samples", samples});
+    Command command(as_json, {.terminal = true, .terminal_errors = true});
+    command.await_error(samples == "1" ? "writing ... 9 tokens" : "writing ... 18 tokens");
+    command.await_error("\r\x1b[K");
+    CHECK(command.wait() == 0);
+    CHECK(command.out.ends_with("}\n"));
+  }
+  for (const bool shows_text : {true, false}) {  // false: a pipe, such as to tee
+    Command command(words,
+                    {.terminal = true, .terminal_errors = true, .terminal_output = shows_text});
+    CHECK(command.wait() == 0);
+    CHECK(command.err.find("writing") == std::string::npos);
+  }
 }
 
 TEST_CASE("if the reader goes away, the command ends without a message") {

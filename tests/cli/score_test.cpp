@@ -447,6 +447,20 @@ TEST_CASE("a terminal shows the progress of scoring, and standard output the ans
   CHECK(command.out == score_well({"--context", "64", "--stride", "32"}, text).out);
 }
 
+TEST_CASE("a terminal shows how much of the lines of a file is scored", "[terminal]") {
+  const TemporaryDirectory place;
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += kText + '\n';  // more than one group of 4096 tokens
+  place.write("text", text);
+  const std::string file = (place.path() / "text").string();
+  Command command({"score", "--per-line", "-m", "gpt2-stories", file},
+                  {.terminal = true, .terminal_errors = true});
+  command.await_error("scoring " + file + " ... 0 %");
+  command.await_error("\r\x1b[Kscoring " + file + " ... ");
+  CHECK(command.wait() == 0);
+  CHECK(command.out == score_well({"--per-line"}, text).out);
+}
+
 TEST_CASE("score refuses what it cannot do in one line") {
   const std::string too_short =
       ": expected a text of two tokens or more, because nothing predicts the first one; found 1\n";

@@ -42,24 +42,29 @@ GenerationOptions make_options(const GenerateSettings& settings, std::size_t pro
 }
 
 // Generates the continuation of the prompt and writes the text.
-GenerationResult write_text(Session& session, const std::optional<Tokenizer>& tokenizer,
-                            const Prompt& prompt, GenerationOptions options, TextWriter writer,
-                            BackgroundDraft& draft) {
+GenerationResult write_text(const GenerateSettings& settings, Session& session,
+                            const std::optional<Tokenizer>& tokenizer, const Prompt& prompt,
+                            GenerationOptions options, BackgroundDraft& draft) {
   Progress reading("reading the prompt");
   note_interrupts();
   options.on_prompt = [&](std::size_t read, std::size_t total) {
     reading.part(static_cast<double>(read) / static_cast<double>(total));
     return !interrupted();
   };
+  TextWriter writer(settings, tokenizer, prompt);
+  TokenProgress written(settings);
   const auto write = [&](auto piece) {  // a text or a token
     reading.done();
     writer.write(piece);
+    written.add();
+    written.show();
     if (options.pending_draft.valid()) draft.start();
     return !interrupted();
   };
   const GenerationResult result =
       gpt2::generate(session, prompt.tokens, options, {tokenizer, write, write});
   reading.done();
+  written.done();
   writer.end(result);
   return result;
 }
@@ -109,8 +114,7 @@ void run_text(const GenerateSettings& settings, const std::optional<Tokenizer>& 
   const std::size_t room = prompt.tokens.size() + std::min(options.max_new_tokens, n_positions);
   Session session =
       state ? *std::move(state) : Session(engine, {.max_tokens = std::min(room, n_positions)});
-  const auto result = write_text(session, tokenizer, prompt, options,
-                                 TextWriter(settings, tokenizer, prompt), background);
+  const auto result = write_text(settings, session, tokenizer, prompt, options, background);
   if (result.finish_reason == FinishReason::context_full) {
     print_error(concat("the text ends here: the context of ", n_positions, " tokens is full"));
   }

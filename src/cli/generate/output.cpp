@@ -8,10 +8,14 @@
 #include "api/hash.h"
 #include "base/counted.h"
 #include "cli/lines/records.h"
+#include "cli/system/descriptor.h"
+#include "cli/system/terminal.h"
 #include "cli/terminal/console.h"
 
 namespace gpt2::cli {
 namespace {
+
+constexpr int kStandardOutput = 1;  // its descriptor, on every system
 
 Json stats_json(const GenerationResult& result) {
   Json stats = {{"prompt_seconds", result.prompt_seconds},
@@ -51,6 +55,16 @@ TextWriter::TextWriter(const GenerateSettings& settings, const std::optional<Tok
   const Writing& writing = settings.writing;
   if (settings.output.as_json || writing.tokens || writing.samples == 1) return;
   waiting_ = concat("--- ", sample + 1, " of ", writing.samples, "\n", waiting_);
+}
+
+// What goes to a pipe is taken to be seen, because it often comes to the same terminal.
+TokenProgress::TokenProgress(const GenerateSettings& settings)
+    : is_shown_(settings.output.as_json || !is_terminal(stderr) || is_regular(kStandardOutput)) {}
+
+void TokenProgress::show() {
+  if (!is_shown_ || tokens_ == 0) return;
+  if (!progress_) progress_.emplace("writing");
+  progress_->show(counted(tokens_, "token"));
 }
 
 void TextWriter::show() {

@@ -8,6 +8,7 @@
 
 #include "cli/generate/prompt.h"
 #include "cli/generate/settings.h"
+#include "cli/terminal/console.h"
 #include "gpt2/generate.h"
 
 namespace gpt2::cli {
@@ -53,6 +54,20 @@ class TextWriter {
   char last_ = '\0';     // the last character that was written there
   bool is_empty_;
   bool is_held_;
+};
+
+/// Shows the number of tokens that are written, unless the text itself is seen on the terminal.
+class TokenProgress {
+ public:
+  explicit TokenProgress(const GenerateSettings& settings);
+  void add() { ++tokens_; }
+  void show();
+  void done() { progress_.reset(); }
+
+ private:
+  bool is_shown_;
+  std::size_t tokens_ = 0;
+  std::optional<Progress> progress_;
 };
 
 /// Prints the lines of --stats on standard error. `session` is the session of the text; it had

@@ -65,6 +65,7 @@ void write_samples(const Engine& engine, const std::optional<Tokenizer>& tokeniz
                    const GenerateSettings& settings, const Prompt& prompt,
                    GenerationOptions options) {
   Progress reading("reading the prompt");
+  TokenProgress written(settings);
   note_interrupts();
   options.on_prompt = [](std::size_t, std::size_t) { return !interrupted(); };
   Scheduler scheduler(engine);
@@ -73,8 +74,9 @@ void write_samples(const Engine& engine, const std::optional<Tokenizer>& tokeniz
   for (std::size_t i = 0; i < settings.writing.samples; ++i) {
     Sample& sample = samples.emplace_back(Sample{TextWriter(settings, tokenizer, prompt, i)});
     sample.writer.hold();
-    const auto write = [&reading, &sample](auto piece) {  // a text or a token
+    const auto write = [&reading, &written, &sample](auto piece) {  // a text or a token
       reading.done();
+      written.add();
       sample.writer.write(piece);
       return !interrupted();
     };
@@ -86,6 +88,7 @@ void write_samples(const Engine& engine, const std::optional<Tokenizer>& tokeniz
   StatsOfTexts stats = {.name = "samples", .texts = settings.writing.samples};
   while (!samples.empty()) {
     scheduler.step();
+    written.show();
     while (!samples.empty() && is_ready(samples.front().result)) {
       const GenerationResult result = samples.front().result.get();
       stats.tokens += result.tokens.size();

@@ -77,8 +77,13 @@ void read_lines(const std::string& file, const std::string& what, const Read& re
   LineReader lines(input.descriptor(), input.name(), kMaxLineBytes);
   Line line;
   std::size_t number = 0;
+  Progress progress(what);
   for (bool has_more = true; has_more;) {
-    Progress progress(concat(what, ": line ", number + 1));
+    if (input.bytes() > 0) {
+      progress.part(static_cast<double>(lines.offset()) / static_cast<double>(input.bytes()));
+    } else {
+      progress.show(concat("line ", number + 1));
+    }
     LineGroup<Item> group = {.first = number + 1, .errors = {}};
     const auto may_read = [&] { return group.errors.empty() || lines.is_ready(); };
     for (std::size_t tokens = 0; tokens < kGroup && group.errors.size() < kGroup && may_read();) {

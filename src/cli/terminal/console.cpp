@@ -36,6 +36,17 @@ std::string read_all(int file, const std::string& name) {
 }
 
 bool is_silent = false;
+bool line_is_shown = false;  // by Progress, on the terminal
+
+void erase_line() {
+  if (std::exchange(line_is_shown, false)) write_stderr("\r\x1b[K");
+}
+
+void show_line(const std::string& line) {
+  erase_line();
+  write_stderr(line);
+  line_is_shown = true;
+}
 
 // Prints the line if one is due in a log.
 void report_in_log(const std::string& line) {
@@ -63,6 +74,7 @@ std::string shell_word(const std::string& argument) {
 }
 
 void write_stdout(std::string_view text) {
+  if (is_terminal(stdout)) erase_line();
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
     return;
   }
@@ -165,6 +177,7 @@ std::string format(const char* format, ...) {
 }
 
 void print_error(std::string_view message) {
+  erase_line();
   write_stderr(concat("gpt2: ", printable(message), "\n"));
 }
 
@@ -174,7 +187,7 @@ Progress::Progress(const std::string& what) {
   // Cut the text so that it fits on one line, because done() can erase only one.
   shown_.resize(place_to_cut(shown_, 60));
   if (is_terminal(stderr)) {
-    write_stderr(shown_ + " ...");
+    show_line(shown_ + " ...");
   } else {
     report_in_log(shown_);
   }
@@ -190,14 +203,14 @@ void Progress::part(double share) {
 void Progress::show(const std::string& state) {
   if (shown_.empty()) return;
   if (is_terminal(stderr)) {
-    write_stderr(concat("\r\x1b[K", shown_, " ... ", state));
+    show_line(concat(shown_, " ... ", state));
   } else {
     report_in_log(concat(shown_, ": ", state));
   }
 }
 
 void Progress::done() {
-  if (!shown_.empty() && is_terminal(stderr)) write_stderr("\r\x1b[K");
+  if (!shown_.empty()) erase_line();
   shown_.clear();
 }
 
