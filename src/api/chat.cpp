@@ -139,7 +139,7 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   request.options.max_new_tokens = kUnlimited;
   Members members(body);
   members.ignore({"user", "metadata", "store", "service_tier", "parallel_tool_calls",
-                  "prompt_cache_key", "safety_identifier"});
+                  "prompt_cache_key", "reasoning_effort", "safety_identifier"});
   static_cast<void>(members.text("model"));
   const std::vector<Message> messages = read_messages(members);
   read_options(members, request.options, {"logprobs"});

@@ -1,7 +1,6 @@
 #include "api/tokens.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "api/request_error.h"
 #include "base/fail.h"
 #include "base/text.h"
+#include "generate/option_json.h"
 
 namespace gpt2 {
 
@@ -49,13 +49,15 @@ std::vector<TokenId> TokenReader::read_ids(const json& value, const std::string&
   if (!value.is_array()) {
     reject(name, ": expected a list of token ids, found ", value.type_name());
   }
+  const OptionRange range = {0.0, static_cast<double>(vocab_size - 1)};
   std::vector<TokenId> tokens;
   for (const json& id : value) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= vocab_size) {
+    std::size_t token = 0;
+    if (!OptionJson<std::size_t>::read(id, range, token)) {
       reject(name, "[", tokens.size(), "]: expected a token id from 0 to ", vocab_size - 1,
              ", found ", id.dump(-1, ' ', true).substr(0, 40));
     }
-    tokens.push_back(id.get<TokenId>());
+    tokens.push_back(static_cast<TokenId>(token));
   }
   return tokens;
 }

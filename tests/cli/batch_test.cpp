@@ -118,7 +118,7 @@ TEST_CASE("lines of plain text and of token ids") {
         run({"--json", "-n", "8", "--sequence", std::to_string(i), "-p", prompts[i]}).out);
     CHECK(found[i]["text"] == alone["text"]);
   }
-  const Batch ids(R"({"token_ids": [443, 452]})"
+  const Batch ids(R"({"token_ids": [443, 4.52e2]})"
                   "\n");
   CHECK(ids.run({"--tokens"}).status == 0);
   const json record = records(ids.read()).at(0);

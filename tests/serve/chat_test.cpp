@@ -137,6 +137,7 @@ TEST_CASE("members of the chat API that change nothing are accepted") {
                             {"metadata", {{"a", "b"}}},
                             {"store", false},
                             {"service_tier", "auto"},
+                            {"reasoning_effort", "low"},
                             {"parallel_tool_calls", true},
                             {"tools", json::array()},
                             {"tool_choice", "none"},
