@@ -271,8 +271,13 @@ class EncodedTest(ModelTest):
             with self.assertRaisesRegex(ImportError, f"^module 'gpt2cpp' has no attribute '{name}'"
                                                      f": use {use}$"):
                 exec(f"from gpt2cpp import {name}")
+            with self.assertRaisesRegex(AttributeError, f"has no attribute '{name}': use {use}$"):
+                getattr(gpt2cpp, name)
+            self.assertEqual((hasattr(gpt2cpp, name), getattr(gpt2cpp, name, 5)), (False, 5))
         with self.assertRaisesRegex(ImportError, "^cannot import name 'no_such' from 'gpt2cpp'"):
             exec("from gpt2cpp import no_such")
+        with self.assertRaisesRegex(AttributeError, "'gpt2cpp' has no attribute 'no_such'$"):
+            gpt2cpp.no_such
         text = self.model.generate("The cat", max_new_tokens=1)
         for object, name, use in ((self.model, "num_parameters", "model.parameter_count"),
                                   (self.model, "cuda", "nothing: gpt2cpp computes on the CPU"),

@@ -10,6 +10,7 @@ See Model, Session, Tokenizer and Sampler. help(Model.generate) describes the op
 
 from __future__ import annotations
 
+import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 from ._hints import IMPORTS as _IMPORTS, hint as _hint
@@ -48,5 +49,7 @@ if not _TYPE_CHECKING:  # for which every name would exist
     def __getattr__(name: str) -> _Any:
         """Explains what to use instead of a class or function of transformers."""
         message = f"module {__name__!r} has no attribute {name!r}{_hint(_IMPORTS, name)}"
-        # `from gpt2cpp import name` replaces the message of an AttributeError by its own.
-        raise (ImportError if name in _IMPORTS else AttributeError)(message)
+        # `from gpt2cpp import name` replaces the message of an AttributeError by its own, so it
+        # gets an ImportError. It asks for the name in this function of importlib.
+        is_import = _sys._getframe(1).f_code.co_name == "_handle_fromlist"
+        raise (ImportError if is_import and name in _IMPORTS else AttributeError)(message)
