@@ -280,15 +280,32 @@ class EncodedTest(ModelTest):
             gpt2cpp.no_such
         text = self.model.generate("The cat", max_new_tokens=1)
         for object, name, use in ((self.model, "num_parameters", "model.parameter_count"),
-                                  (self.model, "cuda", "nothing: gpt2cpp computes on the CPU"),
-                                  (text, "text", "it as it is: a Generation is a str")):
+                                  (self.model, "save_pretrained", "model.save_quantized.path."),
+                                  (text, "text", "it as it is, because a Generation is a str")):
             kind = type(object).__name__
             with self.assertRaisesRegex(AttributeError, f"^'{kind}' object has no attribute "
-                                                        f"'{name}': use {use}"):
+                                                        f"'{name}': use {use}$"):
                 getattr(object, name)
             with self.assertRaisesRegex(AttributeError, f"^'{kind}' object has no attribute 'x'$"):
                 object.x
             self.assertFalse(hasattr(object, "x"))
+
+    def test_names_that_need_no_other(self):
+        files = "because a tokenizer has only the tokens that its files name"
+        for object, name, advice in (
+                (self.model, "cuda", "leave it out, because gpt2cpp computes on the CPU alone"),
+                (self.model, "train", "leave it out, because gpt2cpp does not train"),
+                (self.tokenizer, "apply_chat_template", "give a text, because GPT-2 has no chat "
+                                                        "template"),
+                (self.tokenizer, "add_tokens", f"leave it out, {files}"),
+                (self.tokenizer, "add_special_tokens",
+                 f"set tokenizer.pad_token = tokenizer.eos_token to pad, {files}"),
+                (self.tokenizer, "save_pretrained", "copy its files from model.path, as "
+                                                    "model.save_quantized(path) does")):
+            with self.assertRaises(AttributeError) as caught:
+                getattr(object, name)
+            self.assertEqual(str(caught.exception), f"{type(object).__name__!r} object has no "
+                                                    f"attribute {name!r}: {advice}")
 
     def test_what_generate_returned_needs_no_decoding(self):
         decode, options = self.tokenizer.decode, dict(max_new_tokens=3, do_sample=False)
@@ -306,6 +323,8 @@ class EncodedTest(ModelTest):
         for object, hints in ((self.model, MODEL), (text, GENERATION), (gpt2cpp, IMPORTS),
                               (self.tokenizer, TOKENIZER)):
             self.assertFalse(hints.keys() & {*dir(object)})
+            for advice in hints.values():
+                self.assertRegex(advice, "^(use|give|set|copy|leave it out, because) (?!use )")
 
     def test_the_config_has_attributes(self):
         self.assertEqual((self.model.config.n_layer, self.model.config["n_layer"]), (6, 6))

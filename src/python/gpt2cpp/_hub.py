@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Mapping, Optional, Union
 
+from ._hints import CPU
 from .errors import NotFoundError, shown
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -23,12 +24,10 @@ def pretrained_name(name: PathLike, revision: Optional[str]) -> PathLike:
     return f"{os.fspath(name)}@{revision}"
 
 
-_CPU = "leave it out, because gpt2cpp computes on the CPU alone"
-
 INSTEAD = {
     "torch_dtype": (("auto",), "give dtype instead, such as dtype='f16'"),
-    "device": (("cpu", -1), _CPU),
-    "device_map": (("cpu", "auto"), _CPU),
+    "device": (("cpu", -1), CPU),
+    "device_map": (("cpu", "auto"), CPU),
     "low_cpu_mem_usage": ((True, False), "leave it out, because files are mapped, not copied"),
     "load_in_8bit": ((False,), "give dtype='int8' instead"),
     "load_in_4bit": ((False,), "give dtype='int4' instead"),
