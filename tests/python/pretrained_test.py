@@ -14,6 +14,11 @@ COMMIT = "607a30d783dfa663caf39e06633721c8d4cfcd7e"
 OTHER = "11c5a3d5811f50298f278a704980280950aedb10"
 
 
+class TorchType:
+    def __str__(self):
+        return "torch.bfloat16"
+
+
 class PretrainedTest(unittest.TestCase):
     """huggingface_hub's layout: models--OWNER--NAME with refs/REVISION and snapshots/COMMIT."""
 
@@ -70,8 +75,7 @@ class PretrainedTest(unittest.TestCase):
                 gpt2cpp.Tokenizer.from_pretrained("tellers/tales", **{name: wrong})
 
     def test_arguments_that_only_transformers_has(self):
-        hints = {"torch_dtype": "give dtype instead, such as dtype='f16'",
-                 "device": "leave it out, because gpt2cpp computes on the CPU alone",
+        hints = {"device": "leave it out, because gpt2cpp computes on the CPU alone",
                  "device_map": "leave it out, because gpt2cpp computes on the CPU alone",
                  "trust_remote_code": "leave it out, because no code of a model is executed",
                  "cache_dir": "set HF_HUB_CACHE in the environment instead",
@@ -80,10 +84,10 @@ class PretrainedTest(unittest.TestCase):
         for name, hint in hints.items():
             for load in (gpt2cpp.Model.from_pretrained, gpt2cpp.Tokenizer.from_pretrained):
                 with self.assertRaises(TypeError) as caught:
-                    load("tellers/tales", **{name: "float16" if name == "torch_dtype" else True})
+                    load("tellers/tales", **{name: True})
                 self.assertEqual(str(caught.exception), f"{name}: {hint}")
-        with self.assertRaisesRegex(TypeError, "^torch_dtype: give dtype instead"):
-            gpt2cpp.pipeline(model=MODEL, torch_dtype="float16")
+        with self.assertRaisesRegex(TypeError, "^torch_dtype: is no argument of from_pretrained"):
+            gpt2cpp.Tokenizer.from_pretrained("tellers/tales", torch_dtype="float16")
         with self.assertRaisesRegex(TypeError, "^no_such: is no argument"):
             gpt2cpp.Model.from_pretrained("tellers/tales", no_such=None)
 
@@ -96,15 +100,28 @@ class PretrainedTest(unittest.TestCase):
         gpt2cpp.pipeline(model="tellers/tales", device_map="cpu", **same)("Once")
 
     def test_dtypes_by_the_names_of_torch(self):
-        class Torch:
-            def __str__(self):
-                return "torch.bfloat16"
-
-        for dtype, name in (("float32", "f32"), ("float16", "f16"), (Torch(), "bf16")):
+        for dtype, name in (("float32", "f32"), ("float16", "f16"), (TorchType(), "bf16")):
             model = gpt2cpp.Model.from_pretrained("tellers/tales", dtype=dtype)
             self.assertEqual((model.dtype, model.convert(dtype).dtype), (name, name))
         with self.assertRaisesRegex(ValueError, "^dtype: expected one of stored, f32, .*'float64'"):
             gpt2cpp.Model(MODEL, dtype="float64")
+
+    def test_the_older_name_of_dtype(self):
+        def piped(*name, **dtypes):
+            return gpt2cpp.pipeline("text-generation", *name, **dtypes).model
+
+        for load in (gpt2cpp.Model.from_pretrained, piped):
+            for dtype, name in (("float32", "f32"), (TorchType(), "bf16"), ("int8", "int8")):
+                self.assertEqual(load("tellers/tales", torch_dtype=dtype).dtype, name)
+                self.assertEqual(load("tellers/tales", torch_dtype=dtype, dtype=None).dtype, name)
+                self.assertEqual(load("tellers/tales", torch_dtype=None, dtype=dtype).dtype, name)
+            for dtype, older in (("f32", "f32"), ("auto", "f16")):
+                with self.assertRaisesRegex(TypeError, "^torch_dtype: is another name of dtype: "
+                                                       "give only one of them$"):
+                    load("tellers/tales", dtype=dtype, torch_dtype=older)
+            with self.assertRaisesRegex(ValueError, "^dtype: expected one of .*'float64'"):
+                load("tellers/tales", torch_dtype="float64")
+        self.assertEqual(piped(torch_dtype="float32").dtype, "f32")
 
     def test_the_type_of_the_checkpoint(self):
         # As in transformers: "auto" keeps the type in which the checkpoint has the weights.
@@ -114,6 +131,8 @@ class PretrainedTest(unittest.TestCase):
                       gpt2cpp.pipeline(model="tellers/tales", dtype="auto").model,
                       gpt2cpp.pipeline(model="tellers/tales", torch_dtype="auto").model):
             self.assertEqual((model.path, model.dtype), (expected.path, expected.dtype))
+        for auto in (dict(dtype="auto"), dict(torch_dtype="auto")):
+            self.assertEqual(gpt2cpp.pipeline(**auto).model.dtype, gpt2cpp.Model().dtype)
         pipe = gpt2cpp.pipeline(model="tellers/tales", torch_dtype="auto")
         self.assertIn("Once", pipe("Once", max_new_tokens=2)[0]["generated_text"])
 

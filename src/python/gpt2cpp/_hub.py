@@ -24,8 +24,18 @@ def pretrained_name(name: PathLike, revision: Optional[str]) -> PathLike:
     return f"{os.fspath(name)}@{revision}"
 
 
+def dtype_of(dtype: Any, torch_dtype: Any) -> Any:
+    """The type of the weights, which older versions of transformers call torch_dtype.
+
+    "auto" becomes None, the type of the file.
+    """
+    if dtype is not None and torch_dtype is not None:
+        raise TypeError("torch_dtype: is another name of dtype: give only one of them")
+    given = torch_dtype if dtype is None else dtype
+    return None if str(given) == "auto" else given
+
+
 INSTEAD = {
-    "torch_dtype": (("auto",), "give dtype instead, such as dtype='f16'"),
     "device": (("cpu", -1), CPU),
     "device_map": (("cpu", "auto"), CPU),
     "low_cpu_mem_usage": ((True, False), "leave it out, because files are mapped, not copied"),

@@ -13,7 +13,7 @@ from . import _beams, _generation_config, _numbers
 from ._arrays import ids_array, ids_list, int32, items
 from ._batch import write_text, write_texts
 from ._handle import Owned, defaults, new
-from ._hub import PathLike, not_downloaded, pretrained_name, refuse_others
+from ._hub import PathLike, dtype_of, not_downloaded, pretrained_name, refuse_others
 from ._library import lib
 from ._numbers import Tokens, as_list
 from ._option_help import with_options
@@ -70,15 +70,17 @@ class Model(_numbers.Model):
     @classmethod
     def from_pretrained(cls, name_or_path: PathLike, *, revision: Optional[str] = None,
                         local_files_only: bool = True, dtype: Optional[str] = None,
-                        threads: Optional[int] = None, kv_type: Optional[str] = None,
-                        on_progress: OnProgress = None, **others: Any) -> Model:
+                        torch_dtype: Optional[str] = None, threads: Optional[int] = None,
+                        kv_type: Optional[str] = None, on_progress: OnProgress = None,
+                        **others: Any) -> Model:
         """Loads a model by its name on the HuggingFace hub, or by its path, like transformers.
 
         `revision` is a branch, a tag or the whole hash of a commit, as the cache has them. The
         model must be in HuggingFace's cache, or in one of the other places where `gpt2 -m` looks;
-        nothing is downloaded, whatever local_files_only is. The other arguments are Model()'s.
-        Those that only transformers has raise a TypeError that says what to do instead, unless they
-        change nothing, as torch_dtype="auto", dtype="auto" and device_map="cpu" do.
+        nothing is downloaded, whatever local_files_only is. torch_dtype is another name of dtype,
+        and "auto" means the type of the file. The other arguments are Model()'s. Those that only
+        transformers has raise a TypeError that says what to do instead, unless they change nothing,
+        as device_map="cpu" does.
 
         >>> Model.from_pretrained("no/such-model", revision="v2")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
@@ -86,14 +88,14 @@ class Model(_numbers.Model):
         gpt2cpp.errors.NotFoundError: ... run 'hf download no/such-model --revision v2' first
         """
         refuse_others(others)
+        dtype = dtype_of(dtype, torch_dtype)
         flag("local_files_only", local_files_only)
         name = pretrained_name(name_or_path, revision)
         try:
             path = find_model(name)
         except NotFoundError as error:
             raise not_downloaded(error) from None
-        return cls(path, dtype=None if dtype == "auto" else dtype, threads=threads, kv_type=kv_type,
-                   on_progress=on_progress)
+        return cls(path, dtype=dtype, threads=threads, kv_type=kv_type, on_progress=on_progress)
 
     @classmethod
     def from_bytes(cls, files: Mapping[str, Any], *, dtype: Optional[str] = None,

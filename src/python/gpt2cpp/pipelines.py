@@ -6,7 +6,7 @@ import warnings
 from typing import Any, Dict, Optional, Sequence, Union
 
 from ._generation_config import load_for_task
-from ._hub import INSTEAD, PathLike, refuse_others
+from ._hub import INSTEAD, PathLike, dtype_of, refuse_others
 from ._options import count, flag, texts
 from .errors import InvalidArgumentError, UnsupportedError, shown
 from .model import Model
@@ -110,12 +110,12 @@ def _result(prompt: str, text: Any, is_full: bool) -> Any:
 def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
              tokenizer: Union[Tokenizer, str, None] = None,
              revision: Optional[str] = None, dtype: Optional[str] = None,
-             **options: Any) -> TextGenerationPipeline:
+             torch_dtype: Optional[str] = None, **options: Any) -> TextGenerationPipeline:
     """A pipeline for a model, or for the name or path of one. Downloads nothing.
 
     `options` are used in every call that does not give them itself. The tokenizer is that of the
-    model, and no other can be given. The device is the CPU: the options device and device_map
-    are refused if they ask for another one.
+    model, and no other can be given. torch_dtype is another name of dtype. The device is the CPU:
+    the options device and device_map are refused if they ask for another one.
 
     >>> pipe = pipeline("text-generation", max_new_tokens=2, do_sample=False)
     >>> pipe(["Once upon", "Once upon a time"], return_full_text=False)
@@ -124,6 +124,7 @@ def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
     if task != _TASK:
         raise UnsupportedError(f"task: expected {_TASK!r}, found {shown(task)}")
     refuse_others({name: options.pop(name) for name in INSTEAD.keys() & options.keys()})
+    dtype = dtype_of(dtype, torch_dtype)
     if not isinstance(model, Model):
         model = (Model(dtype=dtype) if model is None
                  else Model.from_pretrained(model, revision=revision, dtype=dtype))
