@@ -4,6 +4,7 @@ states; support.py says how it is run.
 
 import gc
 import json
+import os
 import re
 import struct
 import unittest
@@ -82,8 +83,20 @@ class WeightsTest(ModelTest):
                 with self.assertRaisesRegex(KeyError, re.escape(
                         f"{name} (did you mean h.0.ln_1.weight?)")):
                     call(name)
+        for call in (weights.__getitem__, weights.shape):
+            with self.assertRaisesRegex(KeyError, r"nosuch: list\(model\.weights\) has the names"):
+                call("nosuch")
         untied = gpt2cpp.Model(f"{CASES}/untied").weights
         self.assertNotEqual(untied["lm_head.weight"].tolist(), untied["wte.weight"].tolist())
+
+    def test_they_are_shown_in_short(self):
+        shown = f"Weights(76 tensors of Model({os.path.abspath(MODEL)!r}, f16))"
+        model = gpt2cpp.Model(os.path.abspath(MODEL))
+        weights = model.weights
+        self.assertEqual((repr(weights), repr(weights.keys())), (shown, f"KeysView({shown})"))
+        self.assertIn("of Model('", repr(gpt2cpp.Model(MODEL, dtype="f32").weights))
+        model.close()
+        self.assertEqual(repr(weights), shown)
 
     def test_they_cannot_be_written(self):
         for name in ("ln_f.weight", "wte.weight"):

@@ -132,7 +132,7 @@ class Model(Hinted, OnCpu, Handle):
         >>> "h.0.attn.c_attn.weight" in weights, weights.shape("wte.weight")
         (True, (4096, 256))
         """
-        return Weights(self._use(), bool(self.config["tie_word_embeddings"]))
+        return Weights(self._use(), bool(self.config["tie_word_embeddings"]), repr(self))
 
     def observe(self, text: Tokens = "", what: What = None,
                 layers: Optional[Iterable[int]] = None, *,

@@ -33,12 +33,17 @@ class Weights(Mapping[str, "numpy.typing.NDArray[Any]"]):
     without "transformer.", as in transformers' GPT2Model.state_dict().
     """
 
-    def __init__(self, owned: Owned, is_tied: bool):
+    def __init__(self, owned: Owned, is_tied: bool, model: str):
+        """`model` is how repr() shows the model."""
         weights, n = POINTER(c.Weight)(), c_size_t()
         lib.gpt2_model_weights(owned, byref(weights), byref(n))
         self._owned = owned
         self._by_name: Dict[str, c.Weight] = {one.name.decode(): one for one in weights[:n.value]}
         self._is_tied = is_tied
+        self._model = model
+
+    def __repr__(self) -> str:
+        return f"Weights({len(self)} tensors of {self._model})"
 
     def __getitem__(self, name: str) -> Any:
         weight = self._weight(name)
@@ -50,7 +55,8 @@ class Weights(Mapping[str, "numpy.typing.NDArray[Any]"]):
     def _weight(self, name: str) -> c.Weight:
         weight = self._find(name)
         if weight is None:
-            raise KeyError(f"{name}{did_you_mean(name, self._by_name)}")
+            advice = did_you_mean(name, self._by_name) or ": list(model.weights) has the names"
+            raise KeyError(f"{name}{advice}")
         return weight
 
     def _find(self, name: Any) -> Optional[c.Weight]:
