@@ -169,6 +169,17 @@ class EncodingTest(unittest.TestCase):
             with self.subTest(options), self.assertRaisesRegex(kind, message):
                 self.tokenizer("Once", **options)
 
+    def test_encode_refuses_what_a_call_takes(self):
+        cut = ": use tokenizer(text, truncation=True, max_length=...).input_ids"
+        for name, advice in (
+                ("return_tensors", ": use tokenizer(text, return_tensors='np').input_ids"),
+                ("padding", ": use tokenizer(text, padding=...).input_ids"),
+                ("truncation", cut), ("max_length", cut), ("no_such", "")):
+            with self.assertRaises(TypeError) as caught:
+                self.tokenizer.encode(self.short, **{name: None})
+            self.assertEqual(str(caught.exception), "Tokenizer.encode() got an unexpected keyword "
+                                                    f"argument {name!r}{advice}")
+
     def test_wrong_sides(self):
         for name in ("padding_side", "truncation_side"):
             for wrong in ("up", "", None, ["left"]):

@@ -70,6 +70,15 @@ TOKENIZER = {
     "save_pretrained": "copy its files from model.path, as model.save_quantized(path) does",
     "vocab": "use tokenizer.get_vocab()"}
 
+_CUT = "use tokenizer(text, truncation=True, max_length=...).input_ids"
+
+ENCODE = {
+    "max_length": _CUT,
+    "padding": "use tokenizer(text, padding=...).input_ids",
+    "return_tensors": "use tokenizer(text, return_tensors='np').input_ids",
+    "truncation": _CUT}
+"""Arguments of Tokenizer.encode()."""
+
 GENERATION = {
     "generated_text": "use it as it is, because a Generation is a str",
     "scores": "use model.generate(text, logprobs=0).logprobs",
@@ -92,5 +101,5 @@ class Hinted:
 
 
 def hint(hints: Mapping[str, str], name: str) -> str:
-    """The end of a message about a name that does not exist."""
+    """The end of a message about a name or an argument that does not exist."""
     return f": {hints[name]}" if name in hints else ""

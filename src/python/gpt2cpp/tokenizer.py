@@ -7,13 +7,13 @@ import os
 from collections.abc import Mapping
 from ctypes import POINTER, byref, c_int32, c_size_t, c_void_p, string_at
 from numbers import Integral
-from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, NoReturn, Optional, Tuple, Union
 
 from . import _structs as c
 from ._arrays import Buffer, ids_array, ids_list, items
 from ._byte_names import BYTES_BY_NAME, BYTE_NAMES
 from ._handle import Handle, defaults, new
-from ._hints import TOKENIZER, Hinted
+from ._hints import ENCODE, TOKENIZER, Hinted, hint
 from ._hub import PathLike, not_downloaded, pretrained_name, refuse_others
 from ._library import lib
 from ._options import flag, named, utf8
@@ -86,12 +86,16 @@ class Tokenizer(Hinted, SpecialTokens):
         return "Tokenizer(closed)" if self.closed else f"Tokenizer({self.description!r})"
 
     def encode(self, text: str, *, add_special_tokens: bool = True,
-               parse_special: bool = True) -> List[int]:
+               parse_special: bool = True, **others: NoReturn) -> List[int]:
         """The token ids of a text.
 
         With parse_special=False, text that reads like a special token ("<|endoftext|>") is encoded
-        as plain characters; use this for untrusted text.
+        as plain characters; use this for untrusted text. There are no other arguments: `others`
+        raise a TypeError that says what to do instead.
         """
+        for name in others:  # which are NoReturn, so that type checkers refuse them, too
+            raise TypeError(f"Tokenizer.encode() got an unexpected keyword argument {name!r}"
+                            f"{hint(ENCODE, name)}")
         options = defaults(c.EncodeOptions, lib.gpt2_encode_options_init)
         options.add_special_tokens = flag("add_special_tokens", add_special_tokens)
         options.parse_special = flag("parse_special", parse_special)
