@@ -117,6 +117,11 @@ class OnErrorTest(ModelTest):
         self.assertIn("token id 4096 is outside", str(texts[2]))
         self.assertIsInstance(texts[4], TypeError)
 
+    def test_an_empty_prompt_begins_a_text(self):
+        options = dict(max_new_tokens=5, do_sample=False)
+        self.assertEqual(self.model.generate(["Once", ""], **options)[1],
+                         self.model.generate("", **options))
+
     def test_a_length_that_some_prompts_exceed(self):
         texts = self.model.generate([[443] * 3, [443] * 8], max_length=6, on_error="return")
         self.assertEqual(len(texts[0].token_ids), 3)
