@@ -383,6 +383,9 @@ class PipelineTest(ModelTest):
             with self.assertRaisesRegex(TypeError, "^device(_map)?: leave it out, because gpt2cpp "
                                                    "computes on the CPU alone$"):
                 gpt2cpp.pipeline(model=self.model, **wrong)
+        for late in (dict(dtype="f32"), dict(torch_dtype="f32"), dict(revision="v1")):
+            with self.assertRaisesRegex(TypeError, "^dtype, revision: the model is loaded already"):
+                gpt2cpp.pipeline(model=self.model, **late)
         for own in (MODEL, gpt2cpp.Tokenizer.from_pretrained(MODEL), self.model.tokenizer):
             gpt2cpp.pipeline(model=self.model, tokenizer=own)
             stopped = dict(max_new_tokens=40, do_sample=False, stop_strings=".", tokenizer=own)

@@ -125,6 +125,9 @@ def pipeline(task: str = _TASK, model: Union[Model, PathLike, None] = None, *,
         raise UnsupportedError(f"task: expected {_TASK!r}, found {shown(task)}")
     refuse_others({name: options.pop(name) for name in INSTEAD.keys() & options.keys()})
     dtype = dtype_of(dtype, torch_dtype)
+    if isinstance(model, Model) and (dtype is not None or revision is not None):
+        raise TypeError("dtype, revision: the model is loaded already: give its name instead, or "
+                        "leave them out")
     if not isinstance(model, Model):
         model = (Model(dtype=dtype) if model is None
                  else Model.from_pretrained(model, revision=revision, dtype=dtype))
