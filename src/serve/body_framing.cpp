@@ -31,11 +31,15 @@ const char* header_of(MHD_Connection* connection, const char* name) {
   return value == nullptr ? "" : value;
 }
 
-bool has_valid_names(MHD_Connection* connection) {
-  bool is_valid = true;
-  const auto check = [](void* context, MHD_ValueKind, const char* name, const char*) {
-    const bool is_name = *name != '\0' && std::strpbrk(name, " \t") == nullptr;
-    *static_cast<bool*>(context) &= is_name;
+bool has_valid_headers(MHD_Connection* connection) {
+  bool is_valid = count_headers(connection, MHD_HTTP_HEADER_HOST) <= 1;
+  const auto check = [](void* context, MHD_ValueKind, const char* name, const char* value) {
+    constexpr const char* kOfToken =  // RFC 9110, 5.6.2
+        "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    const std::size_t of_token = std::strspn(name, kOfToken);
+    const bool is_name = of_token > 0 && name[of_token] == '\0';
+    const bool is_line = value == nullptr || std::strpbrk(value, "\r\n") == nullptr;
+    *static_cast<bool*>(context) &= is_name && is_line;
     return MHD_YES;
   };
   MHD_get_connection_values(connection, MHD_HEADER_KIND, check, &is_valid);

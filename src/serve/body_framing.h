@@ -12,10 +12,10 @@ namespace gpt2::serve {
 /// Returns the value of a header of the request, or "" if it has none.
 [[nodiscard]] const char* header_of(MHD_Connection* connection, const char* name);
 
-/// Whether no header's name is empty or has a blank. libmicrohttpd takes
-/// "Content-Length : 5" for a header of another name, while a proxy may take it for a length, so
-/// that a client can slip a request past the proxy.
-[[nodiscard]] bool has_valid_names(MHD_Connection* connection);
+/// Whether each header's name is a token and its value one line, and whether there is at most one
+/// Host. libmicrohttpd takes "Content-Length : 5" for a header of another name, while a proxy may
+/// take it for a length, so that a client can slip a request past the proxy.
+[[nodiscard]] bool has_valid_headers(MHD_Connection* connection);
 
 /// Whether the headers say in one way where the body ends. A request with two lengths may be one
 /// request for this server and two for a proxy before it, which lets a client slip a request past
