@@ -440,6 +440,36 @@ TEST_CASE("the input may be standard input, which is given again to resume") {
   CHECK(batch.read("piped") == batch.read());
 }
 
+TEST_CASE("a record that stands twice in the output is refused") {
+  const Batch batch("{\"prompt\": \"Tom\"}\n{\"prompt\": \"The cat\"}\n");
+  for (const Words& samples : {Words{}, Words{"--samples", "3"}}) {
+    std::filesystem::remove(batch.directory.path() / "out");
+    CHECK(batch.run(samples).status == 0);
+    const std::string all = batch.read();
+    const std::string first = all.substr(0, all.find('\n') + 1);
+    batch.directory.write("out", first + all);
+    const Outcome outcome = batch.run(samples);
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err.starts_with("gpt2: out: expected sample 1 of line 1, found '"));
+    CHECK(batch.read() == first + all);
+  }
+}
+
+TEST_CASE("a run whose output is shortened meanwhile fails", "[posix]") {
+  const Batch batch("");
+  Command command({"batch", "-", "-o", "out", "-n", "8"},
+                  {.pipe = true, .directory = batch.directory.path()});
+  command.write("{\"prompt\": \"Tom\"}\n");
+  while (batch.read().empty() && command.running()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  std::filesystem::resize_file(batch.directory.path() / "out", 0);
+  command.write("{\"prompt\": \"The cat\"}\n");
+  command.close_input();
+  CHECK(command.wait() == 1);
+  CHECK(command.err.starts_with("gpt2: out was changed by another program during the run, so that"));
+}
+
 TEST_CASE("a run whose output is removed or replaced meanwhile fails", "[posix]") {
   const auto remove = [](const std::filesystem::path& out) { std::filesystem::remove(out); };
   const auto replace = [](const std::filesystem::path& out) {

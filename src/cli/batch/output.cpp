@@ -47,6 +47,14 @@ bool may_become_record(std::string_view text) {
   return take(kBeforeId);
 }
 
+// Whether the part of a record after its id, of which the end may be cut off, may be that of this
+// sample. Only a custom_id and an error can precede the sample. In them, quotation marks are escaped.
+bool may_have_sample(std::string_view rest, std::size_t sample, bool is_cut) {
+  const std::size_t at = rest.find(concat("\"sample\":", sample, ","));
+  const bool may_be_later = rest.starts_with("\"custom_id\":") || rest.starts_with("\"error\":");
+  return at == 0 || (may_be_later && (is_cut || at != std::string_view::npos));
+}
+
 void add_sample(Json& record, const RecordHead& head) {
   if (head.custom_id) record["custom_id"] = *head.custom_id;
   if (head.samples == 1) return;
@@ -126,7 +134,8 @@ OutputFile::OutputFile(const std::string& name, const InputFile& input)
     print_error(concat("cannot lock ", name_, " (", reason_of(errno),
                        "): make sure that no other process writes it"));
   }
-  if (size_of(file_) == 0) flush_directory_of(path_);
+  bytes_ = synced_ = size_of(file_);
+  if (bytes_ == 0) flush_directory_of(path_);
 }
 
 OutputFile::~OutputFile() {
@@ -177,10 +186,15 @@ void OutputFile::sync() {
 }
 
 void OutputFile::require_in_place() const {
-  if (is_file_at(file_, path_)) return;
-  reject(name_,
-         " was removed or replaced during the run, so the records are not in it: give the "
-         "same command again");
+  if (!is_file_at(file_, path_)) {
+    reject(name_,
+           " was removed or replaced during the run, so the records are not in it: give the "
+           "same command again");
+  }
+  if (size_of(file_) != bytes_) {
+    reject(name_, " was changed by another program during the run, so that records are missing or "
+           "damaged: remove it and give the same command again");
+  }
 }
 
 void OutputFile::rename(const std::string& name) {
@@ -212,6 +226,11 @@ std::size_t RecordReader::skip(std::size_t line, const std::string& id) {
   const std::string begin = record_begin(line, id);
   std::size_t count = 0;
   for (; !at_end() && line_.text.starts_with(begin); ++count) {
+    const bool is_cut = line_.text.size() < line_.bytes;
+    if (count > 0 && !may_have_sample(line_.text.substr(begin.size()), count, is_cut)) {
+      reject(name_, ": expected sample ", count, " of line ", line + 1, ", found ",
+             quote(line_.text, 80), ": another program has changed the file; give another -o");
+    }
     if (has_error_mark(std::string_view(line_.text).substr(begin.size()))) ++errors_;
     advance();
   }

@@ -89,7 +89,7 @@ class OutputFile {
   std::string path_;  // to which name_ leads
   bool is_kept_;      // whether the file stays if the run ends here
   int file_;
-  std::size_t bytes_ = 0;  // the size of all whole records
+  std::size_t bytes_ = 0;  // the size of the file
   std::size_t synced_ = 0;
   std::chrono::steady_clock::time_point last_sync_ = std::chrono::steady_clock::now();
 };
