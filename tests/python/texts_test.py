@@ -392,6 +392,8 @@ class EncodedTest(ModelTest):
         for call in (self.model.stream, self.model.astream, session.generate, session.stream):
             with self.assertRaisesRegex(ValueError, "^attention_mask: expected 2 items"):
                 call([1, 2], attention_mask=[1])
+            with self.assertRaisesRegex(ValueError, "^attention_mask: leaves no token"):
+                call([1, 2], attention_mask=[0, 0])
 
     def test_wrong_dicts(self):
         for wrong, message in (({"ids": [1]}, "expected a dict with input_ids"),

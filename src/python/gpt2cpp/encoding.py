@@ -44,6 +44,13 @@ def ids_of(encoding: Mapping[str, Any]) -> List[Any]:
 
 def without_padding(ids: Any, mask: Any) -> List[Any]:
     """The token ids that have a 1 in the mask, not a 0: of one text, or of each text of a list."""
+    kept = _kept(ids, mask)
+    if not kept and len(ids) > 0:  # of one text; [] would be taken for a list of no texts
+        raise ValueError("attention_mask: leaves no token of the text: give at least one 1")
+    return kept
+
+
+def _kept(ids: Any, mask: Any) -> List[Any]:
     if isinstance(ids, (str, Mapping)):
         raise ValueError("attention_mask: is for token ids, and cannot be combined with "
                          f"{shown(ids)}: leave it out")
@@ -54,7 +61,7 @@ def without_padding(ids: Any, mask: Any) -> List[Any]:
                          f"{len(marks)}")
     if listed and isinstance(listed[0], Integral):
         return [id for id, mark in zip(listed, marks) if flag("attention_mask", mark)]
-    return [without_padding(*pair) for pair in zip(listed, marks)]
+    return [_kept(*pair) for pair in zip(listed, marks)]
 
 
 def text_or_ids(name: str, text: Any, input_ids: Any, attention_mask: Any) -> Any:
