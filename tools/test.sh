@@ -34,6 +34,8 @@ if [[ "$preset" != dev ]]; then export GPT2_TEST_SLOW=1; fi  # run only a part o
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1}"
+# wine sets itself up when it first runs. Two tests that begin this at once get in each other's way.
+if [[ "$preset" == windows ]]; then WINEDEBUG=-all wine wineboot --init; fi
 cd "$root"
 tests_at_once="$(getconf _NPROCESSORS_ONLN)"
 # Some tests wait more than they compute, unless an emulator makes them slow.
