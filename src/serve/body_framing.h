@@ -14,7 +14,8 @@ namespace gpt2::serve {
 
 /// Whether each header's name is a token and its value one line, and whether there is at most one
 /// Host. libmicrohttpd takes "Content-Length : 5" for a header of another name, while a proxy may
-/// take it for a length, so that a client can slip a request past the proxy.
+/// take it for a length, so that a client can slip a request past the proxy. Two Hosts, and a
+/// carriage return in a value, may mean different things to the two as well.
 [[nodiscard]] bool has_valid_headers(MHD_Connection* connection);
 
 /// Whether the headers say in one way where the body ends. A request with two lengths may be one

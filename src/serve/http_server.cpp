@@ -281,7 +281,7 @@ std::optional<HttpAnswer> HttpServer::Impl::refuse(MHD_Connection* connection,
                                                    const HttpRequest& request) const {
   if (!has_valid_headers(connection)) {
     // Where the next request begins is uncertain.
-    HttpAnswer answer = error_answer(400, "expected headers NAME: VALUE, without blanks in a name, and one Host");
+    HttpAnswer answer = error_answer(400, "expected headers NAME: VALUE and one Host");
     answer.headers.emplace_back("Connection", "close");
     return answer;
   }

@@ -467,7 +467,7 @@ TEST_CASE("a run whose output is shortened meanwhile fails", "[posix]") {
   command.write("{\"prompt\": \"The cat\"}\n");
   command.close_input();
   CHECK(command.wait() == 1);
-  CHECK(command.err.starts_with("gpt2: out was changed by another program during the run, so that"));
+  CHECK(command.err.starts_with("gpt2: out was changed by another program during the run, so"));
 }
 
 TEST_CASE("a run whose output is removed or replaced meanwhile fails", "[posix]") {

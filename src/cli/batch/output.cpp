@@ -48,11 +48,17 @@ bool may_become_record(std::string_view text) {
 }
 
 // Whether the part of a record after its id, of which the end may be cut off, may be that of this
-// sample. Only a custom_id and an error can precede the sample. In them, quotation marks are escaped.
+// sample. Only an error and a custom_id can precede the sample.
 bool may_have_sample(std::string_view rest, std::size_t sample, bool is_cut) {
-  const std::size_t at = rest.find(concat("\"sample\":", sample, ","));
-  const bool may_be_later = rest.starts_with("\"custom_id\":") || rest.starts_with("\"error\":");
-  return at == 0 || (may_be_later && (is_cut || at != std::string_view::npos));
+  for (const std::string_view key : {"\"error\":\"", "\"custom_id\":\""}) {
+    if (!rest.starts_with(key)) continue;
+    std::size_t end = key.size();
+    while (end < rest.size() && rest[end] != '"') end += rest[end] == '\\' ? 2 : 1;
+    if (end + 2 > rest.size()) return is_cut;
+    rest.remove_prefix(end + 2);  // the quotation mark and the comma after it
+  }
+  const std::string mark = concat("\"sample\":", sample, ",");
+  return rest.starts_with(mark) || (is_cut && mark.starts_with(rest));
 }
 
 void add_sample(Json& record, const RecordHead& head) {
@@ -192,7 +198,7 @@ void OutputFile::require_in_place() const {
            "same command again");
   }
   if (size_of(file_) != bytes_) {
-    reject(name_, " was changed by another program during the run, so that records are missing or "
+    reject(name_, " was changed by another program during the run, so records may be missing or "
            "damaged: remove it and give the same command again");
   }
 }

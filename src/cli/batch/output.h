@@ -73,7 +73,8 @@ class OutputFile {
   /// Waits until all records are on the disk.
   void sync();
 
-  /// Throws Error if the file has been removed or renamed since it was opened.
+  /// Throws Error if the file has been removed, renamed or replaced since it was opened, or if
+  /// another program has changed its size.
   void require_in_place() const;
 
   /// Gives the file another name, which no file may have. Throws Error if that fails.
@@ -99,7 +100,8 @@ class RecordReader {
  public:
   RecordReader(int file, const std::string& name);
 
-  /// Skips the records of this line that come next, and returns their number.
+  /// Skips the records of this line that come next, and returns their number. Throws Error if they
+  /// are not those of samples 0, 1, 2 and so on.
   std::size_t skip(std::size_t line, const std::string& id);
 
   /// The next record, or only its first bytes if it is long; "" if there is none.
