@@ -3,8 +3,9 @@
 namespace gpt2::cli {
 
 /// From now on, the first SIGINT (Ctrl-C), SIGTERM or SIGHUP is only recorded, so that the work in
-/// progress can end cleanly. A second one, whichever it is, ends the process. A signal that the
-/// process already ignores stays ignored; for example, nohup makes a process ignore SIGHUP.
+/// progress can end cleanly. A second one, whichever it is, ends the process, except a SIGHUP after
+/// a SIGHUP. A signal that the process already ignores stays ignored; for example, nohup makes a
+/// process ignore SIGHUP.
 void note_interrupts();
 
 /// Returns whether a signal was recorded.

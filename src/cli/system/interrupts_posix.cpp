@@ -44,6 +44,7 @@ void note_interrupts() {
   set_action([](int signal) {
     noted = signal;
     set_action(SIG_DFL);
+    if (signal == SIGHUP) ::signal(SIGHUP, SIG_IGN);  // a shell and the kernel may both send it
   });
 }
 
