@@ -127,8 +127,7 @@ TEST_CASE("a stop string with a backslash and an n is noted, and a newline is no
     return run({"-m", alphabet_model(), "--greedy", "-n", "2", "--stop", stop, "a"}).err;
   };
   CHECK(notes("\\n") ==
-        "gpt2: --stop '\\n' has a backslash and an n; for a newline, write "
-        "--stop $'\\n'\n");
+        "gpt2: --stop '\\n' has a backslash and an n; in bash, a newline is $'\\n'\n");
   CHECK(notes("\n") == "");
 }
 

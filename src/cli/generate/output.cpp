@@ -15,7 +15,14 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr int kStandardOutput = 1;  // its descriptor, on every system
+constexpr int kStandardOutput = 1, kStandardError = 2;  // descriptors, on every system
+
+// Whether the text that is written to standard output is seen beside what is written to standard
+// error. What goes to a pipe is taken to be seen, because it often comes to the same terminal.
+bool text_is_seen() {
+  if (is_terminal(stderr)) return !is_regular(kStandardOutput);
+  return is_terminal(stdout) || is_same_file(kStandardOutput, kStandardError);
+}
 
 Json stats_json(const GenerationResult& result) {
   Json stats = {{"prompt_seconds", result.prompt_seconds},
@@ -57,9 +64,8 @@ TextWriter::TextWriter(const GenerateSettings& settings, const std::optional<Tok
   waiting_ = concat("--- ", sample + 1, " of ", writing.samples, "\n", waiting_);
 }
 
-// What goes to a pipe is taken to be seen, because it often comes to the same terminal.
 TokenProgress::TokenProgress(const GenerateSettings& settings)
-    : is_shown_(settings.output.as_json || !is_terminal(stderr) || is_regular(kStandardOutput)) {}
+    : is_shown_(settings.output.as_json || !text_is_seen()) {}
 
 void TokenProgress::show() {
   if (!is_shown_ || tokens_ == 0) return;

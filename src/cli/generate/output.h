@@ -56,7 +56,7 @@ class TextWriter {
   bool is_held_;
 };
 
-/// Shows the number of tokens that are written, unless the text itself is seen on the terminal.
+/// Shows the number of tokens that are written, unless the text itself is seen as it is written.
 class TokenProgress {
  public:
   explicit TokenProgress(const GenerateSettings& settings);

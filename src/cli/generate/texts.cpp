@@ -98,6 +98,7 @@ void write_samples(const Engine& engine, const std::optional<Tokenizer>& tokeniz
     }
     if (!samples.empty()) samples.front().writer.show();
   }
+  written.done();
   stats.seconds = seconds_since(start);
   if (settings.output.stats && !settings.output.as_json) print_stats(stats);
 }

@@ -55,8 +55,8 @@ void add_bad_words_option(Options& options, Writing& writing) {
 void note_escapes(Option& stop) {
   stop.set = [set = stop.set](const std::string& text) {
     if (text.find("\\n") != std::string::npos) {
-      print_error("--stop " + shell_word(text) + " has a backslash and an n; for a newline, write "
-                  "--stop $'\\n'");
+      print_error(concat("--stop ", quote(text), " has a backslash and an n; in bash, a newline is "
+                         "$'\\n'"));
     }
     set(text);
   };
