@@ -64,7 +64,9 @@ mkdir app_alone  # on a machine without the libraries that gpt2 uses
 cat >app_alone/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.20)
 project(app_alone LANGUAGES CXX)
-set(CMAKE_FIND_LIBRARY_PREFIXES none)
+if(NOT COMPONENTS STREQUAL "static")
+  set(CMAKE_FIND_LIBRARY_PREFIXES none)
+endif()
 find_package(gpt2 REQUIRED COMPONENTS ${COMPONENTS})
 add_executable(app_alone ../app/app.cpp)
 target_link_libraries(app_alone gpt2::shared)
