@@ -498,7 +498,7 @@ class ErrorTest(ModelTest):
                 self.assertEqual(str(caught.exception), f"unknown option {name}: {text}")
             with self.assertRaisesRegex(TypeError, f"^unknown option {name}: "):
                 self.model.stream("Once", **{name: True})
-        with self.assertRaisesRegex(TypeError, "^unknown option num_return_sequences: use Model.gen"):
+        with self.assertRaisesRegex(TypeError, "^unknown option num_return_sequences: use Model"):
             self.model.stream("Once", num_return_sequences=2)
         # What max_time advises.
         begin = time.monotonic()

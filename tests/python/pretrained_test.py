@@ -116,8 +116,8 @@ class PretrainedTest(unittest.TestCase):
                 self.assertEqual(load("tellers/tales", torch_dtype=dtype, dtype=None).dtype, name)
                 self.assertEqual(load("tellers/tales", torch_dtype=None, dtype=dtype).dtype, name)
             for dtype, older in (("f32", "f32"), ("auto", "f16")):
-                with self.assertRaisesRegex(TypeError, "^torch_dtype: is another name of dtype: "
-                                                       "give only one of them$"):
+                with self.assertRaisesRegex(TypeError, "^dtype, torch_dtype: both name the type "
+                                                       "of the weights: give one of them$"):
                     load("tellers/tales", dtype=dtype, torch_dtype=older)
             with self.assertRaisesRegex(ValueError, "^dtype: expected one of .*'float64'"):
                 load("tellers/tales", torch_dtype="float64")

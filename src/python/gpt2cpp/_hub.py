@@ -30,7 +30,7 @@ def dtype_of(dtype: Any, torch_dtype: Any) -> Any:
     "auto" becomes None, the type of the file.
     """
     if dtype is not None and torch_dtype is not None:
-        raise TypeError("torch_dtype: is another name of dtype: give only one of them")
+        raise TypeError("dtype, torch_dtype: both name the type of the weights: give one of them")
     given = torch_dtype if dtype is None else dtype
     return None if str(given) == "auto" else given
 

@@ -83,6 +83,10 @@ class Model(Hinted, OnCpu, Handle):
     @overload
     def hidden_states(self, text: Tokens, layer: int) -> FloatArray: ...
 
+    @overload
+    def hidden_states(self, text: Tokens = "", *, layer: int, input_ids: Any = None,
+                      attention_mask: Any = None) -> FloatArray: ...
+
     def hidden_states(self, text: Tokens = "", layer: Optional[int] = None, *,
                       input_ids: Any = None, attention_mask: Any = None) -> Any:
         """The hidden states of each token: n_layer + 1 arrays of (n_tokens, n_embd) floats.

@@ -43,9 +43,11 @@ def ids_of(encoding: Mapping[str, Any]) -> List[Any]:
 
 
 def without_padding(ids: Any, mask: Any) -> List[Any]:
-    """The token ids that have a 1 in the mask, not a 0: of one text, or of each text of a list."""
+    """The token ids that have a 1 in the mask, not a 0: of one text, or of each text of a list,
+    where a text may have none."""
     kept = _kept(ids, mask)
-    if not kept and len(ids) > 0:  # of one text; [] would be taken for a list of no texts
+    if not kept and len(items("attention_mask", mask, "0 or 1 for each token id")) > 0:
+        # [] would be taken for a list of no texts.
         raise ValueError("attention_mask: leaves no token of the text: give at least one 1")
     return kept
 

@@ -84,7 +84,8 @@ class TextGenerationPipeline:
 def _warn_of_ignored(asked: Dict[str, Any], given: Dict[str, Any]) -> None:
     """Warns, as transformers does, of options for drawing if no token is drawn."""
     names = [name for name in DRAWING if name != "do_sample" and asked.get(name) is not None]
-    if names and not given.get("do_sample") and given.get("num_beams") in (None, 1):
+    draws = given.get("do_sample") is None or given["do_sample"]
+    if names and not draws and given.get("num_beams") in (None, 1):
         warnings.warn(f"{', '.join(names)}: without effect, because the most probable tokens are "
                       "taken: give do_sample=True to draw tokens", stacklevel=3)
 
