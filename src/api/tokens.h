@@ -15,8 +15,8 @@
 namespace gpt2 {
 
 /// Parses token ids that are separated by white space or commas, without or with the brackets that
-/// programs print around a list. Throws Error for a second list, and for a word that is not a number
-/// from 0 to count - 1; `before` is the number of ids before this text.
+/// programs print around a list. Throws Error for a second list, and for a word that is not a
+/// number from 0 to count - 1; `before` is the number of ids before this text.
 [[nodiscard]] std::vector<TokenId> parse_tokens(std::string text, std::size_t count,
                                                 std::size_t before = 0);
 

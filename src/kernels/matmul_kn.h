@@ -4,8 +4,8 @@
 
 // Many rows times weights that lie as [k, n]. The weights are widened to f32 and packed: copied to
 // the scratch, in strips that are as wide as a tile. There they stay in the cache while all rows of
-// x are multiplied with them. With bf16, to pack 16 bits and to widen them in the tiles took 2 %
-// longer for prompts of 512, on Zen 5 with one thread and with two.
+// x are multiplied with them. For bf16, packing the 16 bits and widening them in the tiles was 2 %
+// slower for prompts of 512 tokens (Zen 5, one thread and two).
 
 namespace gpt2 {
 
