@@ -455,19 +455,29 @@ TEST_CASE("a record that stands twice in the output is refused") {
   }
 }
 
-TEST_CASE("a run whose output is shortened meanwhile fails", "[posix]") {
-  const Batch batch("");
+// Runs a batch of two lines, between whose records another program changes the output. Returns what
+// the run, which must fail, prints.
+std::string error_after(const Batch& batch, void (*change)(const std::filesystem::path& out)) {
   Command command({"batch", "-", "-o", "out", "-n", "8"},
                   {.pipe = true, .directory = batch.directory.path()});
   command.write("{\"prompt\": \"Tom\"}\n");
   while (batch.read().empty() && command.running()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  std::filesystem::resize_file(batch.directory.path() / "out", 0);
+  change(batch.directory.path() / "out");
   command.write("{\"prompt\": \"The cat\"}\n");
   command.close_input();
   CHECK(command.wait() == 1);
-  CHECK(command.err.starts_with("gpt2: out was changed by another program during the run, so"));
+  return command.err;
+}
+
+TEST_CASE("a run whose output is shortened meanwhile fails", "[posix]") {
+  const Batch batch("");
+  const auto shorten = [](const std::filesystem::path& out) {
+    std::filesystem::resize_file(out, 0);
+  };
+  CHECK(error_after(batch, shorten)
+            .starts_with("gpt2: out was changed by another program during the run, so"));
 }
 
 TEST_CASE("a run whose output is removed or replaced meanwhile fails", "[posix]") {
@@ -480,18 +490,9 @@ TEST_CASE("a run whose output is removed or replaced meanwhile fails", "[posix]"
        {std::pair<void (*)(const std::filesystem::path&), std::string>(remove, ""),
         {replace, "notes"}}) {
     const Batch batch("");
-    Command command({"batch", "-", "-o", "out", "-n", "8"},
-                    {.pipe = true, .directory = batch.directory.path()});
-    command.write("{\"prompt\": \"Tom\"}\n");
-    while (batch.read().empty() && command.running()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    change(batch.directory.path() / "out");
-    command.write("{\"prompt\": \"The cat\"}\n");
-    command.close_input();
-    CHECK(command.wait() == 1);
-    CHECK(command.err == "gpt2: out was removed or replaced during the run, so the records are not "
-                         "in it: give the same command again\n");
+    CHECK(error_after(batch, change) ==
+          "gpt2: out was removed or replaced during the run, so the records are not "
+          "in it: give the same command again\n");
     CHECK(batch.read() == left);
   }
 }

@@ -79,8 +79,8 @@ void read_lines(const std::string& file, const std::string& what, const Read& re
   std::size_t number = 0;
   Progress progress(what);
   for (bool has_more = true; has_more;) {
-    if (input.bytes() > 0) {
-      progress.part(static_cast<double>(lines.offset()) / static_cast<double>(input.bytes()));
+    if (const std::size_t bytes = input.bytes(); bytes > 0) {
+      progress.part(static_cast<double>(lines.offset()) / static_cast<double>(bytes));
     } else {
       progress.show(concat("line ", number + 1));
     }

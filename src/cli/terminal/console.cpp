@@ -43,9 +43,7 @@ void erase_line() {
 }
 
 void show_line(const std::string& line) {
-  erase_line();
-  write_stderr(line);
-  line_is_shown = true;
+  write_stderr((std::exchange(line_is_shown, true) ? "\r\x1b[K" : "") + line);
 }
 
 // Prints the line if one is due in a log.
