@@ -24,27 +24,33 @@ struct StreamBlock {
   float* x;     ///< (rows, kChunk), kXStride apart
   float* sums;  ///< (strips, rows, columns of a strip): a strip has kStreamVecs vectors of columns
   std::size_t rows, columns;
+  std::size_t lines;  ///< how many cache lines of weights to prefetch before each row of x
 };
 
 /// sums[row, columns] += x[row, k ... k + kDepth) w[0 ... kDepth, columns] for kVecs vectors of
 /// columns and all rows. At k = 0 the sums begin at zero. The weights are read once.
 ///
-/// Meanwhile it prefetches the next kDepth rows of weights into the L2 cache. From there it
-/// prefetches into the L1 cache the weights that follow three steps later, and the sums of the next
-/// strip.
-template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class Lanes>
-[[gnu::always_inline]] inline void stream_columns(const StreamBlock& block, std::size_t k,
-                                                  const Stored* w, std::size_t w_stride,
-                                                  std::size_t column, Lanes lanes) {
+/// Meanwhile it prefetches the next kDepth rows of weights into the L2 cache. If kFew, it
+/// prefetches from there into the L1 cache the weights that follow four steps later, a few cache
+/// lines before each row of x: all of them at once kept one another and the weights of this step
+/// waiting.
+///
+/// The block is a copy, because the compiler would have to reload its members after each store to
+/// the sums.
+template <class Vec, std::size_t kDepth, bool kFew, std::size_t kVecs, class Stored, class Lanes>
+[[gnu::always_inline]] inline void stream_columns(StreamBlock block, std::size_t k, const Stored* w,
+                                                  std::size_t w_stride, std::size_t column,
+                                                  Lanes lanes) {
   constexpr std::size_t kWidth = kVecs * kLanes;
+  constexpr std::size_t kLine = 64 / sizeof(Stored);
+  constexpr std::size_t kLinesOfRow = ceil_div(kWidth, kLine);
   Vec weight[kDepth][kVecs];
 #pragma GCC unroll 8
   for (std::size_t i = 0; i < kDepth; ++i) {
     const Stored* const row = w + i * w_stride + column;
 #pragma GCC unroll 4
-    for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
+    for (std::size_t j = 0; j < kWidth; j += kLine) {
       __builtin_prefetch(row + kDepth * w_stride + j, 0, 2);
-      __builtin_prefetch(row + 3 * kWidth + j, 0, 3);
     }
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kVecs; ++j) weight[i][j] = load<Vec>(row + j * kLanes, lanes);
@@ -53,10 +59,15 @@ template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class 
   constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
   float* sums = block.sums + column / kStrip * kStrip * block.rows + column % kStrip;
   for (std::size_t r = 0; r < block.rows; ++r, x += kXStride, sums += kStrip) {
+    if constexpr (kFew) {
+      for (std::size_t line = r * block.lines; line < (r + 1) * block.lines; ++line) {
+        const Stored* const row = w + line / kLinesOfRow * w_stride + column;
+        __builtin_prefetch(row + 4 * kWidth + line % kLinesOfRow * kLine, 0, 3);
+      }
+    }
     Vec sum[kVecs];
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kVecs; ++j) {
-      __builtin_prefetch(sums + block.rows * kStrip + j * kLanes, 1, 3);
       sum[j] = k == 0 ? 0.0f : Vec::load(sums + j * kLanes);
     }
 #pragma GCC unroll 8
@@ -71,11 +82,11 @@ template <class Vec, std::size_t kDepth, std::size_t kVecs, class Stored, class 
 }
 
 /// Calls stream_columns() for all columns.
-template <class Vec, std::size_t kDepth, class Stored>
-[[gnu::flatten]] void stream_rows(const StreamBlock& block, std::size_t k, const Stored* w,
+template <class Vec, std::size_t kDepth, bool kFew, class Stored>
+[[gnu::flatten]] void stream_rows(StreamBlock block, std::size_t k, const Stored* w,
                                   std::size_t w_stride) {
   for_each_vecs<Vec, Vec::kStreamVecs>(block.columns, [&](auto vecs, std::size_t n, auto lanes) {
-    stream_columns<Vec, kDepth, vecs.value>(block, k, w, w_stride, n, lanes);
+    stream_columns<Vec, kDepth, kFew, vecs.value>(block, k, w, w_stride, n, lanes);
   });
 }
 
@@ -86,8 +97,14 @@ void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t co
   constexpr std::size_t kDepth = Vec::kStreamDepth;
   constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
   static_assert((2 * kStreamSums + kFewRows * kXStride) * sizeof(float) <= kMatmulScratchBytes);
+  // With more rows, each of which would prefetch less than two lines, a step takes long enough for
+  // the hardware's prefetchers.
+  constexpr std::size_t kLines = kDepth * ceil_div(kStrip * sizeof(Stored), 64);
+  const auto stream = 2 * product.m <= kLines ? stream_rows<Vec, kDepth, true, Stored>
+                                              : stream_rows<Vec, kDepth, false, Stored>;
   float* const totals = scratch;
-  const StreamBlock block{totals + 2 * kStreamSums, totals + kStreamSums, product.m, columns};
+  const StreamBlock block{totals + 2 * kStreamSums, totals + kStreamSums, product.m, columns,
+                          kLines / product.m};
   const Stored* w = static_cast<const Stored*>(product.w) + n_begin;
   for (std::size_t begin = 0; begin < product.k; begin += kChunk) {
     const std::size_t depth = min(kChunk, product.k - begin);
@@ -97,9 +114,9 @@ void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t co
     }
     std::size_t k = 0;
     for (; k + kDepth <= depth; k += kDepth, w += kDepth * product.n) {
-      stream_rows<Vec, kDepth>(block, k, w, product.n);
+      stream(block, k, w, product.n);
     }
-    for (; k < depth; ++k, w += product.n) stream_rows<Vec, 1>(block, k, w, product.n);
+    for (; k < depth; ++k, w += product.n) stream_rows<Vec, 1, false>(block, k, w, product.n);
     for (std::size_t n = 0; n < columns; n += kLanes) {
       std::size_t at = n / kStrip * kStrip * product.m + n % kStrip;
       for (std::size_t row = 0; row < product.m; ++row, at += kStrip) {
