@@ -10,8 +10,8 @@
 namespace gpt2 {
 
 // The number of floats for the sums of one chunk. The totals of all chunks have the same number. A
-// larger number allows longer runs of columns: with kFewRows rows, a run has 1024 columns. The sums
-// and the totals take 256 KiB each, and kFewRows rows of x take 68 KiB; together they fit in an L2
+// larger number allows longer runs of columns: with kFewRows rows, a run has 512 columns. The sums
+// and the totals take 256 KiB each, and kFewRows rows of x take 136 KiB; together they fit in an L2
 // cache of 1 MiB.
 inline constexpr std::size_t kStreamSums = std::size_t{1} << 16;
 
