@@ -53,9 +53,8 @@ inline constexpr std::size_t kInt8Block = 64;
 /// adds half a bit to each of them. kInt4Codebook is fitted to blocks of this size.
 inline constexpr std::size_t kInt4Block = 32;
 
-/// The number of quantized rows in a group (see QuantizedRows). A tile of AVX2 or AVX-512 has 12
-/// rows. The number must be a multiple of each Vec's kQuantizedRows. It must be at most 16, because
-/// an AMX tile register has 16 rows.
+/// The number of quantized rows in a group (see QuantizedRows). A tile of AVX2 or AVX-512 has up to
+/// 12 rows. The number must be at most 16, because an AMX tile register has 16 rows.
 inline constexpr std::size_t kRowGroup = 12;
 
 /// The max number of rows of one matrix product. It bounds the workspace and the scratch: the sums

@@ -159,16 +159,27 @@ template <class Vec, std::size_t kRows, QuantizedWalk kWalk, class Codes>
   }
 }
 
+/// Returns the number of rows of the tile that begins with `row`. A tile ends where its group of
+/// rows ends. The first tile of int8 has as many rows as possible, because it waits for the weights
+/// to come from memory. Otherwise a tile may have a third more than kQuantizedRows, rather than
+/// leave one or two rows to a tile of their own.
+template <class Vec, class Codes>
+std::size_t tile_rows(std::size_t row, std::size_t m) {
+  const std::size_t left = min(m - row, kRowGroup - row % kRowGroup);
+  const bool is_whole = (row == 0 && Codes::kBlock == kInt8Block) ||
+                        left <= Vec::kQuantizedRows + Vec::kQuantizedRows / 3;
+  return min(left, is_whole ? Vec::kQuantizedMaxRows : Vec::kQuantizedRows);
+}
+
 /// Computes the sums of all m rows and `panels` panels, at most kPanels of them. Inlined, it would
 /// make the tiles of a single row slower.
 template <class Vec, class Codes>
 [[gnu::noinline]] void multiply_quantized(float* sums, const QuantizedRows& x, std::size_t m,
                         const unsigned char* panel, std::size_t panels) {
-  constexpr std::size_t kMax = Vec::kQuantizedRows;
-  static_assert(kRowGroup % kMax == 0);
   for (std::size_t column = 0; column < panels * kPanel; column += kPanel) {
-    for (std::size_t row = 0; row < m; row += kMax) {
-      with_count<kMax>(m - row, [&](auto rows) {
+    for (std::size_t row = 0, height = 0; row < m; row += height) {
+      height = tile_rows<Vec, Codes>(row, m);
+      with_count<Vec::kQuantizedMaxRows>(height, [&](auto rows) {
         for (std::size_t n = column; n < column + kPanel; n += Vec::kQuantizedVecs * kLanes) {
           quantized_tile<Vec, rows.value, kManyRows<Vec>, Codes>(sums, x, row, panel, n);
         }

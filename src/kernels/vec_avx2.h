@@ -25,6 +25,7 @@ struct Isa : Registers<32> {
   // 24 sums do not all fit, so the compiler keeps some in memory. In exchange, the part of dot()
   // that depends on the codes alone is computed only once for 12 rows.
   static constexpr std::size_t kQuantizedRows = 12;
+  static constexpr std::size_t kQuantizedMaxRows = 12;
   static constexpr std::size_t kQuantizedVecs = 1;
 
   static Float fma(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }

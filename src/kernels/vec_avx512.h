@@ -23,10 +23,10 @@ struct Isa : Registers<64> {
   // in memory.
   static constexpr std::size_t kDotRows = 6;
   static constexpr std::size_t kDotColumns = 4;
-  // 24 sums of a block, 2 vectors of codes and 4 broadcast bytes of x take 27 registers. The totals
-  // of the blocks are in memory. With 12 rows, a batch of 8 reads and unpacks the weights only
-  // once.
-  static constexpr std::size_t kQuantizedRows = 12;
+  // 12 sums of a block, 12 totals of all blocks, 2 vectors of codes and 4 broadcast bytes of x take
+  // 27 registers. If there are more rows, the totals are in memory.
+  static constexpr std::size_t kQuantizedRows = 6;
+  static constexpr std::size_t kQuantizedMaxRows = 12;
   static constexpr std::size_t kQuantizedVecs = 2;
 
   static Float fma(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }

@@ -32,6 +32,7 @@ struct Isa : Registers<16> {
   static constexpr std::size_t kDotColumns = 2;
   // 12 sums of a block, 12 totals of all blocks, 4 registers of codes and 1 of x take 29 registers.
   static constexpr std::size_t kQuantizedRows = 3;
+  static constexpr std::size_t kQuantizedMaxRows = 3;
   static constexpr std::size_t kQuantizedVecs = 1;
 
   static Float fma(Float a, Float b, Float c) { return vfmaq_f32(c, a, b); }

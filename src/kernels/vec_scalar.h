@@ -23,8 +23,10 @@ struct Isa : Registers<16> {
   // Products with weights as [n, k]: the rows of x and the rows of w of a tile.
   static constexpr std::size_t kDotRows = 2;
   static constexpr std::size_t kDotColumns = 2;
-  // Quantized products: the rows of x and the vectors of columns of a tile.
+  // Quantized products: the rows of x of a tile, the most rows of a tile (see tile_rows()), and the
+  // vectors of columns.
   static constexpr std::size_t kQuantizedRows = 2;
+  static constexpr std::size_t kQuantizedMaxRows = 2;
   static constexpr std::size_t kQuantizedVecs = 1;
 
   // Not inlined, because most CPUs without a faster Isa have to call fmaf() four times here. With
