@@ -15,7 +15,7 @@ namespace gpt2 {
 /// sums stay in registers.
 struct ChunkWalk {
   std::size_t rows;        ///< must divide kChunk
-  std::size_t vecs;        ///< at most 4
+  std::size_t vecs;        ///< at most 6
   bool is_prefetched;      ///< whether a step prefetches the rows of the next one into the L2 cache
   bool has_chunk_streams;  ///< whether short rows are read by add_whole_chunks()
 };
@@ -36,24 +36,24 @@ void add_rows(float* sums, const float* x, const Stored* w, std::size_t w_stride
   for_each_vecs<Vec, kWalk.vecs>(columns, [&](auto vecs, std::size_t n, auto lanes) {
     constexpr std::size_t kWidth = vecs.value * kLanes;
     Vec sum[vecs.value];
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (std::size_t j = 0; j < vecs.value; ++j) sum[j] = Vec::load(sums + n + j * kLanes);
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) {
       const Stored* const row = w + i * w_stride + n;
       if constexpr (kWalk.is_prefetched) {
-#pragma GCC unroll 4
+#pragma GCC unroll 6
         for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
           __builtin_prefetch(row + kRows * w_stride + j, 0, 2);
         }
       }
       const Vec factor = x[i];
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (std::size_t j = 0; j < vecs.value; ++j) {
         sum[j] = fma(factor, load<Vec>(row + j * kLanes, lanes), sum[j]);
       }
     }
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (std::size_t j = 0; j < vecs.value; ++j) sum[j].store(sums + n + j * kLanes);
   });
 }

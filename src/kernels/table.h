@@ -21,16 +21,17 @@ inline constexpr NormKernels kNormTable = {.name = Vec::kName, .layer_norm = lay
 // The walks, in the order of `name`, with the CPUs on which each was the fastest in trials.
 
 // Zen 4; Zen 5 with f32; Zen 4 with two threads; Sapphire Rapids; Zen 4 with short rows or with 16
-// bits. On Zen 4, the first one read weights 1.2 times as fast as the second, which on Zen 5 was 1.2
-// times as fast as the fourth; the last one read 768 columns 1.1 to 1.4 times as fast as the first.
+// bits. On Zen 4, the first one read weights 1.2 times as fast as the second did with 4 vectors. On
+// Zen 5, the second was 1.2 times as fast as the fourth, and 6 vectors were 1.04 times as fast
+// as 4. The last one read 768 columns 1.1 to 1.4 times as fast as the first (Zen 4).
 template <class Vec, class Stored>
 inline constexpr Walks<Kernels::ChunksKernel> kChunkWalks = {
     .count = 5,
-    .name = {"8 rows of 4 vectors, prefetched", "8 rows of 4 vectors",
+    .name = {"8 rows of 4 vectors, prefetched", "8 rows of 6 vectors",
              "4 rows of 4 vectors, prefetched", "16 rows of 2 vectors, prefetched",
              "1 row of 4 vectors"},
     .kernel = {matmul_chunks_kn<Vec, ChunkWalk{8, 4, true, false}, Stored>,
-               matmul_chunks_kn<Vec, ChunkWalk{8, 4, false, false}, Stored>,
+               matmul_chunks_kn<Vec, ChunkWalk{8, 6, false, false}, Stored>,
                matmul_chunks_kn<Vec, ChunkWalk{4, 4, true, false}, Stored>,
                matmul_chunks_kn<Vec, ChunkWalk{16, 2, true, true}, Stored>,
                matmul_chunks_kn<Vec, ChunkWalk{1, 4, false, false}, Stored>}};
