@@ -62,10 +62,14 @@ inline constexpr std::size_t kRowGroup = 12;
 inline constexpr std::size_t kMaxRows = 512;
 
 /// Products of up to this many rows give each thread one run of columns. If the weights are floats
-/// that lie as [k, n], these products read them in place, and products of more rows pack them first.
-/// On Zen 5 with AVX-512 and f32, packing was 0.83 times as fast for 72 rows, 0.94 for 128, and 1.01
-/// for 192. With AVX2 and with bf16, the limit was the same.
+/// that lie as [k, n], these products read them in place, and products of more rows pack them
+/// first. On Zen 5 with AVX-512 and f32, packing was 0.83 times as fast for 72 rows, 0.94 for 128,
+/// and 1.01 for 192. With AVX2 and with bf16, the limit was the same.
 inline constexpr std::size_t kFewRows = 128;
+
+/// Products of up to this many rows can share out chunks among the threads, not columns, if the
+/// weights are floats that lie as [k, n].
+inline constexpr std::size_t kChunkRows = 8;
 
 /// The max number of queries in one tile of attention, which is kAttentionRows of AVX-512.
 inline constexpr std::size_t kMaxQueries = 12;
@@ -81,10 +85,10 @@ inline constexpr std::size_t kMatmulScratchBytes = std::size_t{1} << 20;
   return ceil_div(a, multiple) * multiple;
 }
 
-/// The number of floats in the chunk sums of one row. A chunk has round_up(n, kLanes) sums, and the
-/// sums of one chunk follow those of the chunk before it.
+/// The number of chunk sums of one row. A chunk has round_up(n, kPanel) of them, and the sums of
+/// one chunk follow those of the chunk before it.
 constexpr std::size_t chunk_sums_floats(std::size_t k, std::size_t n) {
-  return ceil_div(k, kChunk) * round_up(n, kLanes);
+  return ceil_div(k, kChunk) * round_up(n, kPanel);
 }
 
 using ActivationKernel = void (*)(float* y, std::size_t n) noexcept;
@@ -234,11 +238,13 @@ struct Kernels {
                                 float* scratch) noexcept;
   MatmulKernel matmul_kn_f32, matmul_kn_f16, matmul_kn_bf16;
 
-  /// One row (m = 1) of such a product, in two steps. Threads can share out each of them. The first
-  /// step, matmul_chunks_*, computes the chunk sums [begin, end) of chunk_sums_floats(k, n); begin
-  /// and end are multiples of kLanes. When all chunk sums have been computed, the second step,
-  /// add_chunks, adds them up for the columns [begin, end), and stores the results. These columns
-  /// must meet the requirements for n_begin and n_end above.
+  /// At most kChunkRows rows of such a product, in two steps. Threads can share out each of them.
+  /// The first step, matmul_chunks_*, computes the chunk sums [begin, end) of
+  /// chunk_sums_floats(k, n) for all rows; begin and end are multiples of kPanel. When all chunk
+  /// sums have been computed, the second step, add_chunks, adds them up for the columns [begin,
+  /// end), and stores the results. These columns must meet the requirements for n_begin and n_end
+  /// above. `sums` has room for m * chunk_sums_floats(k, n) floats: the m sums of each panel of
+  /// columns lie together, in an order that only these kernels know.
   using ChunksKernel = void (*)(const Matmul& product, std::size_t begin, std::size_t end,
                                 float* sums) noexcept;
   Walks<ChunksKernel> matmul_chunks_kn_f32, matmul_chunks_kn_f16, matmul_chunks_kn_bf16;

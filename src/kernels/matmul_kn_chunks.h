@@ -1,12 +1,13 @@
 #pragma once
 
-#include "kernels/matmul.h"
+#include "kernels/matmul_kn_streamed.h"
 
-// One row times weights that lie as [k, n], one chunk of k after another. The threads share out the
-// chunks. Two threads share the columns of one chunk only if the share of the first thread ends
-// within that chunk. There are two reasons for this. Memory is fastest when it is read in long
-// runs. And the hardware's prefetchers read on past the end of a run, so with short runs they often
-// fetch data that another thread reads.
+// One row times weights that lie as [k, n], one chunk of k after another, and the second step for
+// all products of at most kChunkRows rows. The threads share out the chunks. Two threads share the
+// columns of one chunk only if the share of the first thread ends within that chunk. There are two
+// reasons for this. Memory is fastest when it is read in long runs. And the hardware's prefetchers
+// read on past the end of a run, so with short runs they often fetch data that another thread
+// reads.
 
 namespace gpt2 {
 
@@ -64,7 +65,7 @@ template <class Vec, std::size_t kCount, class Stored>
 void add_whole_chunks(float* sums, const float* x, const Stored* w, std::size_t n) {
   constexpr std::size_t kWidth = 4 * kLanes;             // 4 cache lines of f32 of each chunk
   constexpr std::size_t kAhead = 2048 / sizeof(Stored);  // half a page
-  const std::size_t stride = round_up(n, kLanes);
+  const std::size_t stride = round_up(n, kPanel);
   for (std::size_t k = 0; k < kChunk; ++k) {
     std::size_t column = 0;
     for (; column + kWidth <= n; column += kWidth) {
@@ -96,8 +97,9 @@ void add_whole_chunks(float* sums, const float* x, const Stored* w, std::size_t 
 template <class Vec, ChunkWalk kWalk, class Stored>
 void matmul_chunks_kn(const Matmul& product, std::size_t begin, std::size_t end,
                       float* sums) noexcept {
+  if (product.m != 1) return stream_chunks<Vec, Stored>(product, begin, end, sums);
   const std::size_t n = product.n;
-  const std::size_t stride = round_up(n, kLanes);
+  const std::size_t stride = round_up(n, kPanel);
   for (std::size_t i = begin; i < end; i += kLanes) Vec(0.0f).store(sums + i);
   while (begin < end) {
     const std::size_t chunk = begin / stride;
@@ -128,15 +130,20 @@ void matmul_chunks_kn(const Matmul& product, std::size_t begin, std::size_t end,
 template <class Vec>
 void add_chunks(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                 float* sums) noexcept {
-  const std::size_t stride = round_up(product.n, kLanes);
-  for (std::size_t n = n_begin; n < n_end; n += kLanes) {
-    Vec total = Vec::load(sums + n);
+  constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
+  const std::size_t m = product.m;
+  const std::size_t stride = round_up(product.n, kPanel) * m;
+  for (std::size_t i = n_begin * m; i < round_up(n_end, kStrip) * m; i += kLanes) {
+    Vec total = Vec::load(sums + i);
     for (std::size_t k = kChunk; k < product.k; k += kChunk) {
-      total = total + Vec::load(sums + k / kChunk * stride + n);
+      total = total + Vec::load(sums + k / kChunk * stride + i);
     }
-    total.store(sums + n);
+    total.store(sums + i);
   }
-  finish<Vec>(product, 0, 1, sums + n_begin, 0, n_begin, n_end - n_begin);
+  const std::size_t width = m == 1 ? n_end - n_begin : kStrip;
+  for (std::size_t n = n_begin; n < n_end; n += width) {
+    finish<Vec>(product, 0, m, sums + n * m, width, n, min(width, n_end - n));
+  }
 }
 
 }  // namespace gpt2

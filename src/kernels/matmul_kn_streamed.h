@@ -24,7 +24,7 @@ struct StreamBlock {
   float* x;     ///< (rows, kChunk), kXStride apart
   float* sums;  ///< (strips, rows, columns of a strip): a strip has kStreamVecs vectors of columns
   std::size_t rows, columns;
-  std::size_t lines;  ///< how many cache lines of weights to prefetch before each row of x
+  std::size_t lines = 0;  ///< how many cache lines of weights to prefetch before each row of x
 };
 
 /// sums[row, columns] += x[row, k ... k + kDepth) w[0 ... kDepth, columns] for kVecs vectors of
@@ -90,33 +90,55 @@ template <class Vec, std::size_t kDepth, bool kFew, class Stored>
   });
 }
 
+/// Copies the rows of x of the chunk that begins at `k_begin`, and computes its sums for the
+/// block's columns, the first of which is column n_begin of the product.
+template <class Vec, class Stored>
+void stream_chunk(const Matmul& product, StreamBlock block, std::size_t k_begin,
+                  std::size_t n_begin) {
+  constexpr std::size_t kDepth = Vec::kStreamDepth;
+  constexpr std::size_t kLinesOfRow = ceil_div(Vec::kStreamVecs * kLanes * sizeof(Stored), 64);
+  block.lines = kDepth * kLinesOfRow / block.rows;
+  // With more rows, each of which would prefetch less than two lines, a step takes long enough for
+  // the hardware's prefetchers.
+  const auto stream = block.lines >= 2 ? stream_rows<Vec, kDepth, true, Stored>
+                                       : stream_rows<Vec, kDepth, false, Stored>;
+  const std::size_t depth = min(kChunk, product.k - k_begin);
+  for (std::size_t row = 0; row < block.rows; ++row) {
+    __builtin_memcpy(block.x + row * kXStride, product.x + row * product.x_stride + k_begin,
+                     depth * sizeof(float));
+  }
+  const Stored* w = static_cast<const Stored*>(product.w) + k_begin * product.n + n_begin;
+  std::size_t k = 0;
+  for (; k + kDepth <= depth; k += kDepth, w += kDepth * product.n) stream(block, k, w, product.n);
+  for (; k < depth; ++k, w += product.n) stream_rows<Vec, 1, false>(block, k, w, product.n);
+}
+
+/// Computes the chunk sums [begin, end) of at most kChunkRows rows. The sums of each chunk lie as
+/// in a StreamBlock.
+template <class Vec, class Stored>
+void stream_chunks(const Matmul& product, std::size_t begin, std::size_t end, float* sums) {
+  if (product.m == 0) return;
+  const std::size_t stride = round_up(product.n, kPanel);
+  float x[kChunkRows * kXStride];
+  while (begin < end) {
+    const std::size_t column = begin % stride;
+    const std::size_t width = min(stride - column, end - begin);
+    const StreamBlock block{x, sums + begin * product.m, product.m, min(width, product.n - column)};
+    stream_chunk<Vec, Stored>(product, block, begin / stride * kChunk, column);
+    begin += width;
+  }
+}
+
 /// Computes all rows and all of k for `columns` columns, at most kStreamSums / product.m of them.
 template <class Vec, class Stored>
 void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t columns,
                       float* scratch) {
-  constexpr std::size_t kDepth = Vec::kStreamDepth;
   constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
   static_assert((2 * kStreamSums + kFewRows * kXStride) * sizeof(float) <= kMatmulScratchBytes);
-  // With more rows, each of which would prefetch less than two lines, a step takes long enough for
-  // the hardware's prefetchers.
-  constexpr std::size_t kLines = kDepth * ceil_div(kStrip * sizeof(Stored), 64);
-  const auto stream = 2 * product.m <= kLines ? stream_rows<Vec, kDepth, true, Stored>
-                                              : stream_rows<Vec, kDepth, false, Stored>;
   float* const totals = scratch;
-  const StreamBlock block{totals + 2 * kStreamSums, totals + kStreamSums, product.m, columns,
-                          kLines / product.m};
-  const Stored* w = static_cast<const Stored*>(product.w) + n_begin;
+  const StreamBlock block{totals + 2 * kStreamSums, totals + kStreamSums, product.m, columns};
   for (std::size_t begin = 0; begin < product.k; begin += kChunk) {
-    const std::size_t depth = min(kChunk, product.k - begin);
-    for (std::size_t row = 0; row < product.m; ++row) {
-      __builtin_memcpy(block.x + row * kXStride, product.x + row * product.x_stride + begin,
-                       depth * sizeof(float));
-    }
-    std::size_t k = 0;
-    for (; k + kDepth <= depth; k += kDepth, w += kDepth * product.n) {
-      stream(block, k, w, product.n);
-    }
-    for (; k < depth; ++k, w += product.n) stream_rows<Vec, 1, false>(block, k, w, product.n);
+    stream_chunk<Vec, Stored>(product, block, begin, n_begin);
     for (std::size_t n = 0; n < columns; n += kLanes) {
       std::size_t at = n / kStrip * kStrip * product.m + n % kStrip;
       for (std::size_t row = 0; row < product.m; ++row, at += kStrip) {

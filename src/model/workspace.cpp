@@ -18,8 +18,8 @@ void Workspace::for_each_buffer(const Config& config, std::size_t keys, int thre
   f(&Workspace::scales, blocks);
   f(&Workspace::offsets, blocks);
   f(&Workspace::chunk_sums,
-    std::max({chunk_sums_floats(n_embd, 3 * n_embd), chunk_sums_floats(n_embd, inner),
-              chunk_sums_floats(inner, n_embd)}));
+    kChunkRows * std::max({chunk_sums_floats(n_embd, 3 * n_embd), chunk_sums_floats(n_embd, inner),
+                           chunk_sums_floats(inner, n_embd)}));
   const auto count = static_cast<std::size_t>(threads);
   f(&Workspace::scratch_,
     count * std::max(kMatmulScratchBytes, attention_scratch_bytes(keys)) / sizeof(float));

@@ -40,7 +40,7 @@ class Workspace {
   /// How products of one row read their weights.
   WalkChoices walks;
 
-  /// The chunk sums of one row of a product.
+  /// The chunk sums of a product of at most kChunkRows rows.
   AlignedBuffer<float> chunk_sums;
 
   /// Returns the memory of one head for attention whose keys are shared out among threads. It holds

@@ -112,7 +112,7 @@ struct Operands {
   }
 
   /// Returns y as a kernel with this walk computes it, in `parts` ranges of columns. If by_chunks,
-  /// computes the single row chunk by chunk.
+  /// computes the rows chunk by chunk.
   std::vector<float> actual(const Kernels& table, std::size_t walk, std::size_t parts,
                             bool by_chunks) const {
     Guarded<float> guarded_x(
@@ -134,8 +134,8 @@ struct Operands {
                          .accumulate = c.accumulate};
     const std::size_t step = std::max<std::size_t>(1, (c.n / parts + kPanel) / kPanel) * kPanel;
     const std::size_t count = chunk_sums_floats(c.k, c.n);
-    const std::size_t share = std::max(kLanes, count / parts / kLanes * kLanes);
-    Guarded<float> sums(std::vector<float>(count, NAN));
+    const std::size_t share = std::max(kPanel, count / parts / kPanel * kPanel);
+    Guarded<float> sums(std::vector<float>(c.m * count, NAN));
     for (std::size_t i = 0; by_chunks && i < count; i += share) {
       chunk_walks(table, c.stored)
           .kernel[walk](product, i, std::min(count, i + share), sums.data());
@@ -168,7 +168,8 @@ void check(const Case& c, unsigned seed) {
     const bool is_row = c.m == 1;
     const std::size_t walks = is_row && !c.kn ? nk_walks(*table, c.stored).count : 1;
     for (std::size_t walk = 0; walk < walks; ++walk) check_walk(walk, false);
-    const std::size_t chunk_count = is_row && c.kn ? chunk_walks(*table, c.stored).count : 0;
+    if (!c.kn || c.m == 0 || c.m > kChunkRows) continue;
+    const std::size_t chunk_count = is_row ? chunk_walks(*table, c.stored).count : 1;
     for (std::size_t walk = 0; walk < chunk_count; ++walk) check_walk(walk, true);
   }
 }
