@@ -96,12 +96,18 @@ template <std::size_t kMax, class F>
 }
 
 /// Like for_each_vec, but calls body(Count<kVecs>{}, i, lanes) as long as kVecs whole steps are
-/// left, and then body(Count<1>{}, i, lanes) for each of the remaining steps.
+/// left. Then it goes on with half as many, and in the end with body(Count<1>{}, i, lanes).
 template <class Vec, std::size_t kVecs, class Body>
 [[gnu::always_inline]] inline void for_each_vecs(std::size_t n, const Body& body) {
   std::size_t i = 0;
   for (; i + kVecs * kLanes <= n; i += kVecs * kLanes) body(Count<kVecs>{}, i, Full{});
-  for_each_vec<Vec>(n - i, [&](std::size_t j, auto lanes) { body(Count<1>{}, i + j, lanes); });
+  if constexpr (kVecs > 1) {
+    for_each_vecs<Vec, kVecs / 2>(n - i, [&](auto vecs, std::size_t j, auto lanes) {
+      body(vecs, i + j, lanes);
+    });
+  } else if (i < n) {
+    body(Count<1>{}, i, Partial{n - i});
+  }
 }
 
 }  // namespace gpt2
