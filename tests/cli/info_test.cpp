@@ -95,11 +95,12 @@ TEST_CASE("info --json gives programs the same facts") {
   CHECK(int8["memory"]["keys_and_values_bytes"] == 2 * 1024 * 64 * 2);
   // The threads share activations of 512 rows, 6 * 64 + 64 floats each; quantized values of 516
   // rows, 64 bytes each, in 2 blocks of 32 that have a scale and an offset of 4 bytes each; and
-  // chunk sums of 192 floats. Each thread has 1 MiB of scratch memory, scores of 1024 keys and one
-  // panel of 32, 16 sums, 4 chunk sums of 64 floats, and a tile of 512 rows of 128 floats.
+  // chunk sums of 8 rows of 192 floats. Each thread has 1 MiB of scratch memory, scores of 1024
+  // keys and one panel of 32, 16 sums, 4 chunk sums of 64 floats, and a tile of 512 rows of 128
+  // floats.
   const std::size_t threads = json["threads"];
   CHECK(json["memory"]["workspace_bytes"] ==
-        4 * 512 * 7 * 64 + 516 * (64 + 2 * 2 * 4) + 4 * 192 +
+        4 * 512 * 7 * 64 + 516 * (64 + 2 * 2 * 4) + 4 * 8 * 192 +
             threads * ((1 << 20) + 4 * (1024 + 32 + 16 + 4 * 64 + 512 * 128)));
   CHECK(json["walks"] == "measured");
   CHECK(json["tokenizer"]["size"] == 257);

@@ -26,7 +26,7 @@ TEST_CASE("the memory of a workspace can be computed even if no machine has that
   // each thread's chunk sums are those of attention's values.
   CHECK(Workspace::bytes(config, kWidest, 1024) ==
         4 * 512 * 10 * kWidest + 516 * (4 * kWidest + 2 * 4 * kWidest / 8) +
-            4 * (4 * kWidest / 256 * kWidest) +
+            4 * 8 * (4 * kWidest / 256 * kWidest) +
             1024 * 4 * (12 * kWidest + kWidest + 32 + 16 + kWidest / 256 * kWidest + 512 * 128));
 }
 
