@@ -117,6 +117,7 @@ void stream_chunk(const Matmul& product, StreamBlock block, std::size_t k_begin,
 /// in a StreamBlock.
 template <class Vec, class Stored>
 void stream_chunks(const Matmul& product, std::size_t begin, std::size_t end, float* sums) {
+  static_assert(kPanel % (Vec::kStreamVecs * kLanes) == 0);  // so that a share begins with a strip
   if (product.m == 0) return;
   const std::size_t stride = round_up(product.n, kPanel);
   float x[kChunkRows * kXStride];
