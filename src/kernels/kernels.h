@@ -85,10 +85,15 @@ inline constexpr std::size_t kMatmulScratchBytes = std::size_t{1} << 20;
   return ceil_div(a, multiple) * multiple;
 }
 
-/// The number of chunk sums of one row. A chunk has round_up(n, kPanel) of them, and the sums of
-/// one chunk follow those of the chunk before it.
+/// The number of chunk sums of one row that a chunk has. The sums of one chunk follow those of the
+/// chunk before it.
+[[gnu::always_inline]] constexpr inline std::size_t chunk_stride(std::size_t n) {
+  return round_up(n, kPanel);
+}
+
+/// The number of chunk sums of one row.
 constexpr std::size_t chunk_sums_floats(std::size_t k, std::size_t n) {
-  return ceil_div(k, kChunk) * round_up(n, kPanel);
+  return ceil_div(k, kChunk) * chunk_stride(n);
 }
 
 using ActivationKernel = void (*)(float* y, std::size_t n) noexcept;

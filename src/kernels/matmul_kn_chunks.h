@@ -65,7 +65,7 @@ template <class Vec, std::size_t kCount, class Stored>
 void add_whole_chunks(float* sums, const float* x, const Stored* w, std::size_t n) {
   constexpr std::size_t kWidth = 4 * kLanes;             // 4 cache lines of f32 of each chunk
   constexpr std::size_t kAhead = 2048 / sizeof(Stored);  // half a page
-  const std::size_t stride = round_up(n, kPanel);
+  const std::size_t stride = chunk_stride(n);
   for (std::size_t k = 0; k < kChunk; ++k) {
     std::size_t column = 0;
     for (; column + kWidth <= n; column += kWidth) {
@@ -99,7 +99,7 @@ void matmul_chunks_kn(const Matmul& product, std::size_t begin, std::size_t end,
                       float* sums) noexcept {
   if (product.m != 1) return stream_chunks<Vec, Stored>(product, begin, end, sums);
   const std::size_t n = product.n;
-  const std::size_t stride = round_up(n, kPanel);
+  const std::size_t stride = chunk_stride(n);
   for (std::size_t i = begin; i < end; i += kLanes) Vec(0.0f).store(sums + i);
   while (begin < end) {
     const std::size_t chunk = begin / stride;
@@ -132,7 +132,7 @@ void add_chunks(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                 float* sums) noexcept {
   constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
   const std::size_t m = product.m;
-  const std::size_t stride = round_up(product.n, kPanel) * m;
+  const std::size_t stride = chunk_stride(product.n) * m;
   for (std::size_t i = n_begin * m; i < round_up(n_end, kStrip) * m; i += kLanes) {
     Vec total = Vec::load(sums + i);
     for (std::size_t k = kChunk; k < product.k; k += kChunk) {
@@ -140,10 +140,7 @@ void add_chunks(const Matmul& product, std::size_t n_begin, std::size_t n_end,
     }
     total.store(sums + i);
   }
-  const std::size_t width = m == 1 ? n_end - n_begin : kStrip;
-  for (std::size_t n = n_begin; n < n_end; n += width) {
-    finish<Vec>(product, 0, m, sums + n * m, width, n, min(width, n_end - n));
-  }
+  finish_strips<Vec>(product, sums + n_begin * m, n_begin, n_end - n_begin);
 }
 
 }  // namespace gpt2

@@ -30,14 +30,14 @@ struct StreamBlock {
 /// sums[row, columns] += x[row, k ... k + kDepth) w[0 ... kDepth, columns] for kVecs vectors of
 /// columns and all rows. At k = 0 the sums begin at zero. The weights are read once.
 ///
-/// Meanwhile it prefetches the next kDepth rows of weights into the L2 cache. If kFew, it
+/// Meanwhile it prefetches the next kDepth rows of weights into the L2 cache. If kIntoL1, it
 /// prefetches from there into the L1 cache the weights that follow four steps later, a few cache
 /// lines before each row of x: all of them at once kept one another and the weights of this step
 /// waiting.
 ///
 /// The block is a copy, because the compiler would have to reload its members after each store to
 /// the sums.
-template <class Vec, std::size_t kDepth, bool kFew, std::size_t kVecs, class Stored, class Lanes>
+template <class Vec, std::size_t kDepth, bool kIntoL1, std::size_t kVecs, class Stored, class Lanes>
 [[gnu::always_inline]] inline void stream_columns(StreamBlock block, std::size_t k, const Stored* w,
                                                   std::size_t w_stride, std::size_t column,
                                                   Lanes lanes) {
@@ -59,7 +59,7 @@ template <class Vec, std::size_t kDepth, bool kFew, std::size_t kVecs, class Sto
   constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
   float* sums = block.sums + column / kStrip * kStrip * block.rows + column % kStrip;
   for (std::size_t r = 0; r < block.rows; ++r, x += kXStride, sums += kStrip) {
-    if constexpr (kFew) {
+    if constexpr (kIntoL1) {
       for (std::size_t line = r * block.lines; line < (r + 1) * block.lines; ++line) {
         const Stored* const row = w + line / kLinesOfRow * w_stride + column;
         __builtin_prefetch(row + 4 * kWidth + line % kLinesOfRow * kLine, 0, 3);
@@ -82,11 +82,11 @@ template <class Vec, std::size_t kDepth, bool kFew, std::size_t kVecs, class Sto
 }
 
 /// Calls stream_columns() for all columns.
-template <class Vec, std::size_t kDepth, bool kFew, class Stored>
+template <class Vec, std::size_t kDepth, bool kIntoL1, class Stored>
 [[gnu::flatten]] void stream_rows(StreamBlock block, std::size_t k, const Stored* w,
                                   std::size_t w_stride) {
   for_each_vecs<Vec, Vec::kStreamVecs>(block.columns, [&](auto vecs, std::size_t n, auto lanes) {
-    stream_columns<Vec, kDepth, kFew, vecs.value>(block, k, w, w_stride, n, lanes);
+    stream_columns<Vec, kDepth, kIntoL1, vecs.value>(block, k, w, w_stride, n, lanes);
   });
 }
 
@@ -119,7 +119,7 @@ template <class Vec, class Stored>
 void stream_chunks(const Matmul& product, std::size_t begin, std::size_t end, float* sums) {
   static_assert(kPanel % (Vec::kStreamVecs * kLanes) == 0);  // so that a share begins with a strip
   if (product.m == 0) return;
-  const std::size_t stride = round_up(product.n, kPanel);
+  const std::size_t stride = chunk_stride(product.n);
   float x[kChunkRows * kXStride];
   while (begin < end) {
     const std::size_t column = begin % stride;
@@ -127,6 +127,17 @@ void stream_chunks(const Matmul& product, std::size_t begin, std::size_t end, fl
     const StreamBlock block{x, sums + begin * product.m, product.m, min(width, product.n - column)};
     stream_chunk<Vec, Stored>(product, block, begin / stride * kChunk, column);
     begin += width;
+  }
+}
+
+/// Turns sums that lie as in a StreamBlock, the first of which is column n_begin of the product,
+/// into results. A single row has them one after another, so that one call finishes all of them.
+template <class Vec>
+void finish_strips(const Matmul& product, float* sums, std::size_t n_begin, std::size_t columns) {
+  const std::size_t width = product.m == 1 ? columns : Vec::kStreamVecs * kLanes;
+  for (std::size_t n = 0; n < columns; n += width) {
+    finish<Vec>(product, 0, product.m, sums + n * product.m, width, n_begin + n,
+                min(width, columns - n));
   }
 }
 
@@ -148,10 +159,7 @@ void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t co
       }
     }
   }
-  for (std::size_t n = 0; n < columns; n += kStrip) {
-    finish<Vec>(product, 0, product.m, totals + n * product.m, kStrip, n_begin + n,
-                min(kStrip, columns - n));
-  }
+  finish_strips<Vec>(product, totals, n_begin, columns);
 }
 
 }  // namespace gpt2

@@ -174,7 +174,7 @@ void attend_by_chunks(Team& team, const Heads& heads, Workspace& ws) {
   });
   for_chunks([&](const SharedQuery& head, std::size_t chunk, int) {
     const std::size_t begin = chunk * kChunk;
-    const std::size_t sums = round_up(head.head_dim, kPanel);
+    const std::size_t sums = chunk_stride(head.head_dim);
     kernels_for(head.type).mix(head.mix(begin, std::min(head.seen - begin, kChunk)), 0, sums,
                                head.sums + chunk * sums);
   });
