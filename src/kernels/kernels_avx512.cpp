@@ -11,6 +11,7 @@ constexpr Walks<Kernels::QuantizedMatmulKernel> with_amx(
   walks.kernel[0] = amx_matmul<avx512::Vec, Codes, kOnePanel>;
   walks.kernel[1] = amx_matmul<avx512::Vec, Codes, kFourPanels>;
   walks.kernel[2] = amx_matmul<avx512::Vec, Codes, kFourPanelsAhead>;
+  walks.kernel[3] = amx_matmul<avx512::Vec, Codes, kOnePanelFar>;
   return walks;
 }
 
