@@ -175,7 +175,7 @@ constexpr std::size_t attention_scratch_bytes(std::size_t keys) {
 }
 
 /// The max number of walks of a kernel.
-inline constexpr std::size_t kMaxWalks = 5;
+inline constexpr std::size_t kMaxWalks = 6;
 
 /// A kernel, compiled for several walks. A walk is the order in which the product of a single row
 /// reads its weights, and how far ahead it prefetches them; products of more rows do not depend on

@@ -9,13 +9,13 @@ template <class Stored>
 inline constexpr Walks<Kernels::ChunksKernel> kChunkWalks<scalar::Vec, Stored> = {
     .count = 1,
     .name = {"4 rows of 2 vectors"},
-    .kernel = {matmul_chunks_kn<scalar::Vec, ChunkWalk{4, 2, false, false}, Stored>}};
+    .kernel = {matmul_chunks_kn<scalar::Vec, ChunkWalk{4, 2, Prefetch::none, false}, Stored>}};
 
 template <class Stored>
 inline constexpr Walks<Kernels::MatmulKernel> kDotWalks<scalar::Vec, Stored> = {
     .count = 1,
     .name = {"2 streams of 256 bytes"},
-    .kernel = {matmul_nk<scalar::Vec, DotWalk{2, 256, false}, Stored>}};
+    .kernel = {matmul_nk<scalar::Vec, DotWalk{2, 256, 0}, Stored>}};
 
 template <class Codes>
 inline constexpr Walks<Kernels::QuantizedMatmulKernel> kQuantizedWalks<scalar::Vec, Codes> = {

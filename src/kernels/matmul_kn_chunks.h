@@ -11,13 +11,19 @@
 
 namespace gpt2 {
 
+enum class Prefetch {
+  none,
+  next_rows,  ///< the rows of the next step, into the L2 cache
+  far,        ///< kFarAhead further on, into the L1 cache; for steps of one row
+};
+
 /// The order in which the weights of a chunk are read for one row of x. A step multiplies `rows`
 /// rows of weights, each of which is a stream from memory, for `vecs` vectors of columns. Their
 /// sums stay in registers.
 struct ChunkWalk {
   std::size_t rows;        ///< must divide kChunk
   std::size_t vecs;        ///< at most 6
-  bool is_prefetched;      ///< whether a step prefetches the rows of the next one into the L2 cache
+  Prefetch prefetch;       ///< what a step prefetches
   bool has_chunk_streams;  ///< whether short rows are read by add_whole_chunks()
 };
 
@@ -42,10 +48,12 @@ void add_rows(float* sums, const float* x, const Stored* w, std::size_t w_stride
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) {
       const Stored* const row = w + i * w_stride + n;
-      if constexpr (kWalk.is_prefetched) {
 #pragma GCC unroll 6
-        for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
+      for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
+        if constexpr (kWalk.prefetch == Prefetch::next_rows) {
           __builtin_prefetch(row + kRows * w_stride + j, 0, 2);
+        } else if constexpr (kWalk.prefetch == Prefetch::far) {
+          __builtin_prefetch(row + j + kFarAhead / sizeof(Stored), 0, 3);
         }
       }
       const Vec factor = x[i];

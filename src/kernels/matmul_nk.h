@@ -11,13 +11,12 @@ namespace gpt2 {
 struct DotWalk {
   std::size_t streams;     ///< how many rows of w, which lie far apart, are read at once
   std::size_t step_bytes;  ///< how many bytes of one stream are read before those of the next one
-  bool is_prefetched;
+  std::size_t ahead;       ///< how many bytes ahead a stream is prefetched; 0: never
 };
 
 /// The walk for several rows of x.
 template <class Vec>
-inline constexpr DotWalk kDotTiles{.streams = Vec::kDotColumns, .step_bytes = 512,
-                                   .is_prefetched = false};
+inline constexpr DotWalk kDotTiles{.streams = Vec::kDotColumns, .step_bytes = 512, .ahead = 0};
 
 // Products of up to this many rows read w as long streams. For 24 to 64 rows, reading one panel of
 // adjacent rows after another was 2 to 10 % faster.
@@ -43,7 +42,7 @@ template <class Vec, DotWalk kWalk, std::size_t kRows, std::size_t kColumns, cla
         const Stored* const row = w + j * w_stride + begin;
 #pragma GCC unroll 8
         for (std::size_t k = 0; k < kStep; k += kLanes) {
-          if (kWalk.is_prefetched && k * sizeof(Stored) % 64 == 0) {
+          if (kWalk.ahead > 0 && k * sizeof(Stored) % 64 == 0) {
             __builtin_prefetch(row + k + ahead, 0, 3);
           }
           sum[0][j] = fma(Vec::load(x + begin + k), Vec::load(row + k), sum[0][j]);
@@ -114,10 +113,11 @@ template <std::size_t kMaxRows, class F>
 /// reading adjacent rows of w.
 template <class Vec, DotWalk kWalk, std::size_t kMaxRows, class Stored>
 void dot_streams(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
-  // How many elements to prefetch ahead, at most one row of w. With 8 rows of x, 3072 bytes were
-  // 5 % faster than 1024 where k is 768, and longer distances evicted the rows of x from the L1
-  // cache where k is 1600. For one row of x, only 1024 bytes was measured.
-  const std::size_t ahead = min(product.k, (product.m == 1 ? 1024 : 3072) / sizeof(Stored));
+  // How many elements to prefetch ahead. With 8 rows of x, 3072 bytes were 5 % faster than 1024
+  // where k is 768, and distances of more than one row of w evicted the rows of x from the L1 cache
+  // where k is 1600.
+  const std::size_t ahead = product.m == 1 ? kWalk.ahead / sizeof(Stored)
+                                           : min(product.k, 3072 / sizeof(Stored));
   constexpr std::size_t kStreams = kWalk.streams;
   const std::size_t length = columns / kStreams;
   const auto multiply = [&](auto streams, std::size_t n, std::size_t step) {

@@ -21,36 +21,38 @@ inline constexpr NormKernels kNormTable = {.name = Vec::kName, .layer_norm = lay
 // The walks, in the order of `name`, with the CPUs on which each was the fastest in trials.
 
 // Zen 4; Zen 5 with f32; Zen 4 with two threads; Sapphire Rapids; Zen 4 with short rows or with 16
-// bits. On Zen 4, the first one read weights 1.2 times as fast as the second did with 4 vectors. On
-// Zen 5, the second was 1.2 times as fast as the fourth, and 6 vectors were 1.04 times as fast
-// as 4. The last one read 768 columns 1.1 to 1.4 times as fast as the first (Zen 4).
+// bits; Zen 5 with 16 bits. On Zen 4, the first one read weights 1.2 times as fast as the second did
+// with 4 vectors. On Zen 5, the second was 1.2 times as fast as the fourth, and 6 vectors were 1.04
+// times as fast as 4. The fifth read 768 columns 1.1 to 1.4 times as fast as the first (Zen 4). The
+// last one read bf16 1.2 times as fast as the fourth (Zen 5).
 template <class Vec, class Stored>
 inline constexpr Walks<Kernels::ChunksKernel> kChunkWalks = {
-    .count = 5,
+    .count = 6,
     .name = {"8 rows of 4 vectors, prefetched", "8 rows of 6 vectors",
              "4 rows of 4 vectors, prefetched", "16 rows of 2 vectors, prefetched",
-             "1 row of 4 vectors"},
-    .kernel = {matmul_chunks_kn<Vec, ChunkWalk{8, 4, true, false}, Stored>,
-               matmul_chunks_kn<Vec, ChunkWalk{8, 6, false, false}, Stored>,
-               matmul_chunks_kn<Vec, ChunkWalk{4, 4, true, false}, Stored>,
-               matmul_chunks_kn<Vec, ChunkWalk{16, 2, true, true}, Stored>,
-               matmul_chunks_kn<Vec, ChunkWalk{1, 4, false, false}, Stored>}};
+             "1 row of 4 vectors", "1 row of 4 vectors, prefetched"},
+    .kernel = {matmul_chunks_kn<Vec, ChunkWalk{8, 4, Prefetch::next_rows, false}, Stored>,
+               matmul_chunks_kn<Vec, ChunkWalk{8, 6, Prefetch::none, false}, Stored>,
+               matmul_chunks_kn<Vec, ChunkWalk{4, 4, Prefetch::next_rows, false}, Stored>,
+               matmul_chunks_kn<Vec, ChunkWalk{16, 2, Prefetch::next_rows, true}, Stored>,
+               matmul_chunks_kn<Vec, ChunkWalk{1, 4, Prefetch::none, false}, Stored>,
+               matmul_chunks_kn<Vec, ChunkWalk{1, 4, Prefetch::far, false}, Stored>}};
 
 // Zen 4, and Zen 5 with f32; Zen 5 with 16 bits; Sapphire Rapids. On Zen 4, the first one was 1.2
-// times as fast as the others.
+// times as fast as the last. On Zen 5 with 16 bits, the second one was 1.2 times as fast as the
+// first.
 template <class Vec, class Stored>
 inline constexpr Walks<Kernels::MatmulKernel> kDotWalks = {
     .count = 3,
-    .name = {"4 streams of 512 bytes", "4 streams of 512 bytes, prefetched",
-             "streams of 256 bytes, prefetched"},
-    .kernel = {matmul_nk<Vec, DotWalk{4, 512, false}, Stored>,
-               matmul_nk<Vec, DotWalk{4, 512, true}, Stored>,
-               matmul_nk<Vec, DotWalk{2 * Vec::kDotColumns, 256, true}, Stored>}};
+    .name = {"4 streams of 512 bytes", "1 stream, prefetched", "streams of 256 bytes, prefetched"},
+    .kernel = {matmul_nk<Vec, DotWalk{4, 512, 0}, Stored>,
+               matmul_nk<Vec, DotWalk{1, 256, kFarAhead}, Stored>,
+               matmul_nk<Vec, DotWalk{2 * Vec::kDotColumns, 256, 1024}, Stored>}};
 
 inline constexpr QuantizedWalk kOnePanel{.vecs = 2, .ahead = 4096, .fetches_panels = true};
 inline constexpr QuantizedWalk kFourPanels{.vecs = 8, .ahead = 0, .fetches_panels = false};
 inline constexpr QuantizedWalk kFourPanelsAhead{.vecs = 8, .ahead = 1536, .fetches_panels = false};
-inline constexpr QuantizedWalk kOnePanelFar{.vecs = 2, .ahead = 12288, .fetches_panels = false};
+inline constexpr QuantizedWalk kOnePanelFar{.vecs = 2, .ahead = kFarAhead, .fetches_panels = false};
 
 // Zen 4 with int4; Zen 4 and Zen 5 with int8; Sapphire Rapids; Zen 5 with int4. On Zen 4, the first
 // one was 1.3 times as fast as the second with int4, and 0.9 times with int8; the third was 0.6
@@ -60,7 +62,7 @@ template <class Vec, class Codes>
 inline constexpr Walks<Kernels::QuantizedMatmulKernel> kQuantizedWalks = {
     .count = 4,
     .name = {"1 panel, prefetched", "4 panels", "4 panels, prefetched",
-             "1 panel, prefetched 12 KiB ahead"},
+             "1 panel, prefetched far ahead"},
     .kernel = {quantized_matmul<Vec, Codes, kOnePanel>, quantized_matmul<Vec, Codes, kFourPanels>,
                quantized_matmul<Vec, Codes, kFourPanelsAhead>,
                quantized_matmul<Vec, Codes, kOnePanelFar>}};
