@@ -4,13 +4,15 @@
 
 namespace gpt2 {
 
-void Contest::end_timed(double seconds) noexcept {
+void Contest::end_timed(double seconds, std::size_t size) noexcept {
   if (!is_second_) {
     seconds_ = seconds;
+    size_ = size;
     is_second_ = true;
     return;
   }
   is_second_ = false;
+  if (size != size_) return;
   if (seconds <= 0.0 || seconds_ <= 0.0) return;  // the clock is too coarse
   ratios_[pairs_] = seconds / seconds_;
   // There is no state in between that a child process of fork() must not see.

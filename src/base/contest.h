@@ -45,7 +45,8 @@ class Contest {
   void end() noexcept {
     if (rest_ > 0) --rest_;
   }
-  void end_timed(double seconds) noexcept;
+  /// `size` says how much work the run was. A pair of different sizes does not count.
+  void end_timed(double seconds, std::size_t size = 1) noexcept;
 
  private:
   [[nodiscard]] std::size_t challenger() const noexcept { return (first_ + tried_) % ways_; }
@@ -59,6 +60,7 @@ class Contest {
   std::size_t pairs_ = 0;   // how many pairs have been timed
   bool is_second_ = false;  // whether the next run is the second of a pair
   double seconds_ = 0.0;    // the time of the first
+  std::size_t size_ = 0;    // its size
   std::array<double, kPairs> ratios_ = {};
 };
 

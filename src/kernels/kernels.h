@@ -177,13 +177,14 @@ constexpr std::size_t attention_scratch_bytes(std::size_t keys) {
 /// The max number of walks of a kernel.
 inline constexpr std::size_t kMaxWalks = 6;
 
-/// A kernel, compiled for several walks. A walk is the order in which the product of a single row
-/// reads its weights, and how far ahead it prefetches them; products of more rows do not depend on
-/// it. All walks give the same bits. Which one is the fastest depends on the prefetchers of the CPU
-/// and on the shape of the weights, so an engine finds it out while it runs (model/walk_choices.h).
+/// A kernel, compiled for several walks. A walk is the order in which a product reads its weights,
+/// and how far ahead it prefetches them. All walks give the same bits. Which one is the fastest
+/// depends on the prefetchers of the CPU and on the shape of the weights, so an engine finds it out
+/// while it runs (model/walk_choices.h).
 template <class Kernel>
 struct Walks {
-  std::size_t count;
+  std::size_t count;                ///< the number of walks, all of which suit a single row
+  std::size_t of_several_rows = 1;  ///< how many of them, from the first on, suit several rows
   const char* name[kMaxWalks];  ///< for people: "8 rows of 4 vectors, prefetched"
   Kernel kernel[kMaxWalks];
 

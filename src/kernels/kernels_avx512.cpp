@@ -9,9 +9,9 @@ template <class Codes>
 constexpr Walks<Kernels::QuantizedMatmulKernel> with_amx(
     Walks<Kernels::QuantizedMatmulKernel> walks) {
   walks.kernel[0] = amx_matmul<avx512::Vec, Codes, kOnePanel>;
-  walks.kernel[1] = amx_matmul<avx512::Vec, Codes, kFourPanels>;
-  walks.kernel[2] = amx_matmul<avx512::Vec, Codes, kFourPanelsAhead>;
-  walks.kernel[3] = amx_matmul<avx512::Vec, Codes, kOnePanelFar>;
+  walks.kernel[1] = amx_matmul<avx512::Vec, Codes, kOnePanelFar>;
+  walks.kernel[2] = amx_matmul<avx512::Vec, Codes, kFourPanels>;
+  walks.kernel[3] = amx_matmul<avx512::Vec, Codes, kFourPanelsAhead>;
   return walks;
 }
 

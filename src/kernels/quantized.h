@@ -70,15 +70,21 @@ template <class Codes>
   }
 }
 
-/// The order in which a tile reads the weights. If there are several rows, it is kManyRows.
+/// The order in which a tile reads the weights.
 struct QuantizedWalk {
   std::size_t vecs;     ///< how many vectors of columns are read at once; each panel is a stream
   std::size_t ahead;    ///< how many bytes ahead codes are prefetched into the L1 cache; 0: never
   bool fetches_panels;  ///< whether the next panels are prefetched into the L2 cache as well
 };
 
-template <class Vec>
-inline constexpr QuantizedWalk kManyRows{Vec::kQuantizedVecs, 4096, true};
+inline constexpr QuantizedWalk kOnePanel{.vecs = 2, .ahead = 4096, .fetches_panels = true};
+
+/// The walk of several rows, which read one panel at a time, in a kernel whose walk is kWalk.
+template <class Vec, QuantizedWalk kWalk>
+inline constexpr QuantizedWalk kOfSeveralRows =
+    kWalk.vecs == kOnePanel.vecs
+        ? QuantizedWalk{Vec::kQuantizedVecs, kWalk.ahead, kWalk.fetches_panels}
+        : QuantizedWalk{Vec::kQuantizedVecs, kOnePanel.ahead, kOnePanel.fetches_panels};
 
 /// Computes sums (rows, kPanelColumns) for kRows rows from `row` on and kWalk.vecs vectors of
 /// columns from `column` on. The vectors may span several panels. `panel` is the first of the
@@ -173,22 +179,21 @@ std::size_t tile_rows(std::size_t row, std::size_t m) {
 
 /// Computes the sums of all m rows and `panels` panels, at most kPanels of them. Inlined, it would
 /// make the tiles of a single row slower.
-template <class Vec, class Codes>
+template <class Vec, class Codes, QuantizedWalk kWalk>
 [[gnu::noinline]] void multiply_quantized(float* sums, const QuantizedRows& x, std::size_t m,
-                        const unsigned char* panel, std::size_t panels) {
+                                          const unsigned char* panel, std::size_t panels) {
   for (std::size_t column = 0; column < panels * kPanel; column += kPanel) {
     for (std::size_t row = 0, height = 0; row < m; row += height) {
       height = tile_rows<Vec, Codes>(row, m);
       with_count<Vec::kQuantizedMaxRows>(height, [&](auto rows) {
-        for (std::size_t n = column; n < column + kPanel; n += Vec::kQuantizedVecs * kLanes) {
-          quantized_tile<Vec, rows.value, kManyRows<Vec>, Codes>(sums, x, row, panel, n);
+        for (std::size_t n = column; n < column + kPanel; n += kWalk.vecs * kLanes) {
+          quantized_tile<Vec, rows.value, kWalk, Codes>(sums, x, row, panel, n);
         }
       });
     }
   }
 }
 
-/// kWalk is the walk of a single row.
 template <class Vec, class Codes, QuantizedWalk kWalk>
 void quantized_matmul(const Matmul& product, const QuantizedRows& x, std::size_t n_begin,
                       std::size_t n_end, float* scratch) noexcept {
@@ -203,7 +208,8 @@ void quantized_matmul(const Matmul& product, const QuantizedRows& x, std::size_t
         quantized_tile<Vec, 1, kWalk, Codes>(scratch, x, 0, panel, column);
       }
     } else {
-      multiply_quantized<Vec, Codes>(scratch, x, product.m, panel, panels);
+      constexpr QuantizedWalk kMany = kOfSeveralRows<Vec, kWalk>;
+      multiply_quantized<Vec, Codes, kMany>(scratch, x, product.m, panel, panels);
     }
     finish<Vec>(product, 0, product.m, scratch, kPanelColumns, n, columns);
   }

@@ -25,15 +25,14 @@ const Walks<Kernels::QuantizedMatmulKernel>& quantized_walks(WeightType type) {
   return type == WeightType::int8 ? kernels().matmul_int8 : kernels().matmul_int4;
 }
 
-// Calls product(walk) with the walk to use: for a single row the one that `ws` chooses, and
-// otherwise 0, since the walk does not matter.
+// Calls product(walk) with the walk that `ws` chooses for this number of rows.
 template <class F>
 void with_walk(const Weight& weight, std::size_t rows, Workspace& ws, const F& product) {
   const auto choose = [&](const auto& walks) {
-    ws.walks.run(weight, std::span(walks.name).first(walks.count), product);
+    const std::size_t count = rows == 1 ? walks.count : walks.of_several_rows;
+    ws.walks.run(weight, rows, std::span(walks.name).first(count), product);
   };
   const auto floats = weight.float_type();
-  if (rows > 1) return product(0);
   if (!floats) return choose(quantized_walks(weight.type));
   weight.layout == Weight::Layout::kn ? choose(kn_walks(*floats)) : choose(nk_walks(*floats));
 }

@@ -17,23 +17,26 @@ bool measures_walks() {
 
 WalkChoices::WalkChoices() : is_on_(measures_walks()) {}
 
-Contest* WalkChoices::find(const Weight& weight, std::span<const char* const> names) noexcept {
+Contest* WalkChoices::find(const Weight& weight, bool is_single_row,
+                           std::span<const char* const> names) noexcept {
   // Smaller weights stay in a cache, and are read so quickly that reading a clock would slow them.
   constexpr std::size_t kMinBytes = std::size_t{256} << 10;
   if (!is_on_ || names.size() < 2 || weight.bytes() < kMinBytes) return nullptr;
   for (Entry& e : std::span(entries_).first(count_)) {
     const bool is_shape = e.k == weight.k && e.n == weight.n;
-    if (is_shape && e.type == weight.type && e.layout == weight.layout) return &e.contest;
+    if (is_shape && e.is_single_row == is_single_row && e.type == weight.type && e.layout == weight.layout) return &e.contest;
   }
   if (count_ == entries_.size()) return nullptr;
   Entry& added = entries_[count_++];
-  added = {weight.type, weight.layout, weight.k, weight.n, names, Contest(names.size())};
+  added = {weight.type,   weight.layout, weight.k,             weight.n,
+           is_single_row, names,         Contest(names.size())};
   return &added.contest;
 }
 
 std::vector<WalkChoice> WalkChoices::list() const {
   std::vector<WalkChoice> choices;
   for (const Entry& e : std::span(entries_).first(count_)) {
+    if (!e.is_single_row) continue;
     choices.push_back({e.type, e.k, e.n, e.names[e.contest.best()], e.contest.gain()});
   }
   return choices;

@@ -12,19 +12,22 @@
 
 namespace gpt2 {
 
-/// Chooses a walk (kernels.h) for the products of a single row. Memory limits their speed, and how
-/// fast it is read depends on the walk. For each shape of weights there is a Contest between the
-/// walks, which takes place in the passes themselves. No result depends on the choice.
+/// Chooses walks (kernels.h). Memory limits the speed of products of a single row and of a few
+/// rows, and how fast it is read depends on the walk. For each shape of weights there is a Contest
+/// between the walks of a single row, and another between those of several rows. They take place in
+/// the passes themselves. No result depends on the choice.
 class WalkChoices {
  public:
   /// With GPT2_TUNE=off, always chooses walk 0. Throws Error(invalid_argument) if that variable is
   /// set to anything else but "on".
   WalkChoices();
 
-  /// Calls product(walk), where `walk` is the index of one of these names.
+  /// Calls product(walk), where `walk` is the index of one of these names, for a product of `rows`
+  /// rows.
   template <class F>
-  void run(const Weight& weight, std::span<const char* const> names, const F& product) noexcept {
-    Contest* const contest = find(weight, names);
+  void run(const Weight& weight, std::size_t rows, std::span<const char* const> names,
+           const F& product) noexcept {
+    Contest* const contest = find(weight, rows == 1, names);
     if (contest == nullptr) {
       product(0);
     } else if (!contest->is_timed()) {
@@ -34,10 +37,11 @@ class WalkChoices {
       const auto begin = std::chrono::steady_clock::now();
       product(contest->way());
       const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-      contest->end_timed(time.count());
+      contest->end_timed(time.count(), rows);
     }
   }
 
+  /// The choices for products of a single row.
   [[nodiscard]] std::vector<WalkChoice> list() const;
 
  private:
@@ -45,15 +49,17 @@ class WalkChoices {
     WeightType type = WeightType::stored;
     Weight::Layout layout = Weight::Layout::kn;
     std::size_t k = 0, n = 0;
+    bool is_single_row = false;
     std::span<const char* const> names;
     Contest contest = Contest(1);
   };
 
   // Returns the contest for weights of this shape, or nullptr if there is none.
-  Contest* find(const Weight& weight, std::span<const char* const> names) noexcept;
+  Contest* find(const Weight& weight, bool is_single_row,
+                std::span<const char* const> names) noexcept;
 
   // A model has five shapes, and an engine may compute with two quantized copies as well.
-  std::array<Entry, 15> entries_;
+  std::array<Entry, 30> entries_;
   std::size_t count_ = 0;
   bool is_on_;
 };

@@ -78,6 +78,26 @@ TEST_CASE("a contest ignores pairs that the clock cannot tell apart") {
   CHECK(contest.gain() == 1.0);
 }
 
+TEST_CASE("a contest compares only runs of the same size") {
+  // Way 1 takes half as long for the same size. A comparison of sizes 1 and 4 would say otherwise.
+  Contest contest(2);
+  for (std::size_t run = 0; run < 1000 && contest.best() == 0; ++run) {
+    const std::size_t size = run / 3 % 2 == 0 ? 1 : 4;  // pairs of equal and of different sizes
+    const double seconds = static_cast<double>(size) * (contest.way() == 1 ? 0.5 : 1.0);
+    contest.is_timed() ? contest.end_timed(seconds, size) : contest.end();
+  }
+  CHECK(contest.best() == 1);
+  CHECK(std::abs(contest.gain() - 2.0) < 1e-12);
+
+  Contest without_pairs(2);
+  for (std::size_t run = 0; run < 1000; ++run) {
+    const std::size_t size = 1 + run % 2;
+    without_pairs.is_timed() ? without_pairs.end_timed(run % 2 == 0 ? 1.0 : 0.1, size)
+                             : without_pairs.end();
+  }
+  CHECK(without_pairs.best() == 0);
+}
+
 TEST_CASE("few runs of a contest are timed, and fewer use another way than the best one") {
   Contest contest(4);
   std::size_t timed = 0;

@@ -159,7 +159,8 @@ void check_product(const Format& format, const Case& c, unsigned seed) {
       }
       CHECK(same_bits(y.data(), expected.data(), expected.size()));
     };
-    const std::size_t walks = c.m == 1 ? (table->*format.matmul).count : 1;
+    const auto& all = table->*format.matmul;
+    const std::size_t walks = c.m == 1 ? all.count : all.of_several_rows;
     for (std::size_t walk = 0; walk < walks; ++walk) check_walk(walk);
   }
 }

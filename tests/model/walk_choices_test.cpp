@@ -60,10 +60,23 @@ TEST_CASE("the bits do not depend on the walks that an engine tries") {
     const Model model = test::bundled::model().to(type);
     const auto one_by_one = logits_of(Engine(model, {.threads = 2}), 60);
     for (std::size_t count = 2; count <= 60; count += 7) {
-      // Many tokens at once have no walk, and a new engine has tried none for the last logits.
+      // A new engine has tried no walk yet when it computes all tokens at once.
       Session session{Engine(model, {.threads = 1})};
       const auto at_once = session.forward(tokens(count));
       CHECK(std::ranges::equal(at_once, one_by_one[count - 1]));
+    }
+  }
+}
+
+TEST_CASE("the bits of a batch do not depend on the walks that an engine tries") {
+  for (const WeightType type : {WeightType::int8, WeightType::int4}) {
+    const Model model = test::bundled::model().to(type);
+    const auto one_by_one = logits_of(Engine(model, {.threads = 1}), 40);
+    const Engine engine(model, {.threads = 2});
+    for (int pass = 0; pass < 40; ++pass) {  // more than the contests between two walks take
+      Session session(engine);
+      const std::size_t count = pass % 4 == 0 ? 5 : 3;
+      CHECK(std::ranges::equal(session.forward(tokens(count)), one_by_one[count - 1]));
     }
   }
 }
