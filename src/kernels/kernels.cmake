@@ -17,7 +17,8 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
 endif()
 
 # The tiles stay in registers only if everything is inlined and unrolled. Therefore every build that
-# optimizes at all compiles the kernels with -O3.
+# optimizes at all compiles the kernels with -O3. Loops are aligned, because otherwise a change of
+# one kernel moves the loops of others, which made writing in f32 up to 7 % slower (Zen 5).
 #
 # With a sanitizer, which adds checks to every lane, -O3, GCC's tracking of variables and its search
 # for the best registers in each loop would make the compilation take minutes, so these builds use
@@ -25,7 +26,7 @@ endif()
 # multiplies the time again: UBSan's other checks of every pointer, and AddressSanitizer's of
 # variables on the stack, where the kernels keep their tiles. AddressSanitizer still finds each
 # access outside a buffer, and UBSan each index outside an array. Nothing checks alignment.
-set(gpt2_kernels_optimized -O3)
+set(gpt2_kernels_optimized -O3 -falign-functions=64 -falign-loops=32)
 if(GPT2_SANITIZE)
   set(gpt2_kernels_optimized "-O1$<$<CXX_COMPILER_ID:GNU>:;-fno-var-tracking;-fira-region=one>")
 endif()
