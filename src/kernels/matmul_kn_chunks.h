@@ -2,12 +2,12 @@
 
 #include "kernels/matmul_kn_streamed.h"
 
-// One row times weights that lie as [k, n], one chunk of k after another, and the second step for
-// all products of at most kChunkRows rows. The threads share out the chunks. Two threads share the
-// columns of one chunk only if the share of the first thread ends within that chunk. There are two
-// reasons for this. Memory is fastest when it is read in long runs. And the hardware's prefetchers
-// read on past the end of a run, so with short runs they often fetch data that another thread
-// reads.
+// One or two rows times weights that lie as [k, n], one chunk of k after another, and the second
+// step for all products of at most kChunkRows rows. The threads share out the chunks. Two threads
+// share the columns of one chunk only if the share of the first thread ends within that chunk. There
+// are two reasons for this. Memory is fastest when it is read in long runs. And the hardware's
+// prefetchers read on past the end of a run, so with short runs they often fetch data that another
+// thread reads.
 
 namespace gpt2 {
 
@@ -17,9 +17,9 @@ enum class Prefetch {
   far,        ///< kFarAhead further on, into the L1 cache; for steps of one row
 };
 
-/// The order in which the weights of a chunk are read for one row of x. A step multiplies `rows`
-/// rows of weights, each of which is a stream from memory, for `vecs` vectors of columns. Their
-/// sums stay in registers.
+/// The order in which the weights of a chunk are read for one or two rows of x. A step multiplies
+/// `rows` rows of weights, each of which is a stream from memory, for `vecs` vectors of columns.
+/// Their sums stay in registers.
 struct ChunkWalk {
   std::size_t rows;        ///< must divide kChunk
   std::size_t vecs;        ///< at most 6
@@ -36,18 +36,27 @@ inline constexpr std::size_t kChunkStreams = 6;
 // that the hardware's prefetchers follow.
 inline constexpr std::size_t kShortRow = 4096;
 
-/// sums[0 ... columns) += x[0 ... kRows) w[0 ... kRows, 0 ... columns).
-template <class Vec, std::size_t kRows, ChunkWalk kWalk, class Stored>
-void add_rows(float* sums, const float* x, const Stored* w, std::size_t w_stride,
-              std::size_t columns) {
+/// sums[i, 0 ... columns) += x[i, 0 ... kRows) w[0 ... kRows, 0 ... columns) for kXRows rows of x.
+/// The sums lie as in a StreamBlock.
+template <class Vec, std::size_t kXRows, std::size_t kRows, ChunkWalk kWalk, class Stored>
+void add_rows(float* sums, const float* x, std::size_t x_stride, const Stored* w,
+              std::size_t w_stride, std::size_t columns) {
   for_each_vecs<Vec, kWalk.vecs>(columns, [&](auto vecs, std::size_t n, auto lanes) {
     constexpr std::size_t kWidth = vecs.value * kLanes;
-    Vec sum[vecs.value];
+    const auto at = [&](std::size_t i, std::size_t j) {
+      constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
+      const std::size_t column = n + j * kLanes;
+      return sums + (kXRows == 1 ? column : strip_at<Vec>(column, kXRows) + i * kStrip);
+    };
+    Vec sum[kXRows][vecs.value];
+#pragma GCC unroll 2
+    for (std::size_t i = 0; i < kXRows; ++i) {
 #pragma GCC unroll 6
-    for (std::size_t j = 0; j < vecs.value; ++j) sum[j] = Vec::load(sums + n + j * kLanes);
+      for (std::size_t j = 0; j < vecs.value; ++j) sum[i][j] = Vec::load(at(i, j));
+    }
 #pragma GCC unroll 16
-    for (std::size_t i = 0; i < kRows; ++i) {
-      const Stored* const row = w + i * w_stride + n;
+    for (std::size_t k = 0; k < kRows; ++k) {
+      const Stored* const row = w + k * w_stride + n;
 #pragma GCC unroll 6
       for (std::size_t j = 0; j < kWidth; j += 64 / sizeof(Stored)) {
         if constexpr (kWalk.prefetch == Prefetch::next_rows) {
@@ -56,14 +65,20 @@ void add_rows(float* sums, const float* x, const Stored* w, std::size_t w_stride
           __builtin_prefetch(row + j + kFarAhead / sizeof(Stored), 0, 3);
         }
       }
-      const Vec factor = x[i];
 #pragma GCC unroll 6
       for (std::size_t j = 0; j < vecs.value; ++j) {
-        sum[j] = fma(factor, load<Vec>(row + j * kLanes, lanes), sum[j]);
+        const Vec weight = load<Vec>(row + j * kLanes, lanes);
+#pragma GCC unroll 2
+        for (std::size_t i = 0; i < kXRows; ++i) {
+          sum[i][j] = fma(x[i * x_stride + k], weight, sum[i][j]);
+        }
       }
     }
+#pragma GCC unroll 2
+    for (std::size_t i = 0; i < kXRows; ++i) {
 #pragma GCC unroll 6
-    for (std::size_t j = 0; j < vecs.value; ++j) sum[j].store(sums + n + j * kLanes);
+      for (std::size_t j = 0; j < vecs.value; ++j) sum[i][j].store(at(i, j));
+    }
   });
 }
 
@@ -102,13 +117,12 @@ void add_whole_chunks(float* sums, const float* x, const Stored* w, std::size_t 
   }
 }
 
-template <class Vec, ChunkWalk kWalk, class Stored>
-void matmul_chunks_kn(const Matmul& product, std::size_t begin, std::size_t end,
-                      float* sums) noexcept {
-  if (product.m != 1) return stream_chunks<Vec, Stored>(product, begin, end, sums);
+/// Computes the chunk sums [begin, end) of kXRows rows.
+template <class Vec, std::size_t kXRows, ChunkWalk kWalk, class Stored>
+void walk_chunks(const Matmul& product, std::size_t begin, std::size_t end, float* sums) {
   const std::size_t n = product.n;
   const std::size_t stride = chunk_stride(n);
-  for (std::size_t i = begin; i < end; i += kLanes) Vec(0.0f).store(sums + i);
+  for (std::size_t i = begin * kXRows; i < end * kXRows; i += kLanes) Vec(0.0f).store(sums + i);
   while (begin < end) {
     const std::size_t chunk = begin / stride;
     const std::size_t column = begin % stride;
@@ -126,13 +140,26 @@ void matmul_chunks_kn(const Matmul& product, std::size_t begin, std::size_t end,
     const std::size_t width = min(stride - column, end - begin);
     const std::size_t columns = min(width, n - column);
     const std::size_t depth = min(kChunk, product.k - chunk * kChunk);
+    float* const sum = sums + begin * kXRows;
+    const auto add = [&](auto rows, std::size_t k) {
+      add_rows<Vec, kXRows, rows.value, kWalk>(sum, x + k, product.x_stride, w + k * n, n, columns);
+    };
     std::size_t k = 0;
-    for (; k + kWalk.rows <= depth; k += kWalk.rows) {
-      add_rows<Vec, kWalk.rows, kWalk>(sums + begin, x + k, w + k * n, n, columns);
-    }
-    for (; k < depth; ++k) add_rows<Vec, 1, kWalk>(sums + begin, x + k, w + k * n, n, columns);
+    for (; k + kWalk.rows <= depth; k += kWalk.rows) add(Count<kWalk.rows>{}, k);
+    for (; k < depth; ++k) add(Count<1>{}, k);
     begin += width;
   }
+}
+
+template <class Vec, ChunkWalk kWalk, class Stored>
+void matmul_chunks_kn(const Matmul& product, std::size_t begin, std::size_t end,
+                      float* sums) noexcept {
+  if (product.m == 1) return walk_chunks<Vec, 1, kWalk, Stored>(product, begin, end, sums);
+  if (kWalk.prefetch == Prefetch::far && product.m == 2) {
+    constexpr ChunkWalk kOfTwoRows{1, 2, Prefetch::far, false};
+    return walk_chunks<Vec, 2, kOfTwoRows, Stored>(product, begin, end, sums);
+  }
+  stream_chunks<Vec, Stored>(product, begin, end, sums);
 }
 
 template <class Vec>

@@ -27,6 +27,14 @@ struct StreamBlock {
   std::size_t lines = 0;  ///< how many cache lines of weights to prefetch before each row of x
 };
 
+/// Returns where the sum of row 0 and this column is in a StreamBlock. Those of the rows after it
+/// follow a strip apart.
+template <class Vec>
+[[gnu::always_inline]] inline std::size_t strip_at(std::size_t column, std::size_t rows) {
+  constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
+  return column / kStrip * kStrip * rows + column % kStrip;
+}
+
 /// sums[row, columns] += x[row, k ... k + kDepth) w[0 ... kDepth, columns] for kVecs vectors of
 /// columns and all rows. At k = 0 the sums begin at zero. The weights are read once.
 ///
@@ -57,7 +65,7 @@ template <class Vec, std::size_t kDepth, bool kIntoL1, std::size_t kVecs, class 
   }
   const float* x = block.x + k;
   constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
-  float* sums = block.sums + column / kStrip * kStrip * block.rows + column % kStrip;
+  float* sums = block.sums + strip_at<Vec>(column, block.rows);
   for (std::size_t r = 0; r < block.rows; ++r, x += kXStride, sums += kStrip) {
     if constexpr (kIntoL1) {
       for (std::size_t line = r * block.lines; line < (r + 1) * block.lines; ++line) {
@@ -152,7 +160,7 @@ void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t co
   for (std::size_t begin = 0; begin < product.k; begin += kChunk) {
     stream_chunk<Vec, Stored>(product, block, begin, n_begin);
     for (std::size_t n = 0; n < columns; n += kLanes) {
-      std::size_t at = n / kStrip * kStrip * product.m + n % kStrip;
+      std::size_t at = strip_at<Vec>(n, product.m);
       for (std::size_t row = 0; row < product.m; ++row, at += kStrip) {
         const Vec sum = Vec::load(block.sums + at);
         (begin == 0 ? sum : Vec::load(totals + at) + sum).store(totals + at);

@@ -20,23 +20,26 @@ inline constexpr NormKernels kNormTable = {.name = Vec::kName, .layer_norm = lay
 
 // The walks, in the order of `name`, with the CPUs on which each was the fastest in trials.
 
-// Zen 4; Zen 5 with f32; Zen 4 with two threads; Sapphire Rapids; Zen 4 with short rows or with 16
-// bits; Zen 5 with 16 bits. On Zen 4, the first one read weights 1.2 times as fast as the second did
-// with 4 vectors. On Zen 5, the second was 1.2 times as fast as the fourth, and 6 vectors were 1.04
-// times as fast as 4. The fifth read 768 columns 1.1 to 1.4 times as fast as the first (Zen 4). The
-// last one read bf16 1.2 times as fast as the fourth (Zen 5).
+// Zen 4; Zen 5 with 16 bits; Zen 5 with f32; Zen 4 with two threads; Sapphire Rapids; Zen 4 with
+// short rows or with 16 bits. On Zen 4, the first one read weights 1.2 times as fast as the third
+// did with 4 vectors. On Zen 5, the second read bf16 1.2 times as fast as the fifth, and the third
+// read f32 1.2 times as fast as the fifth; its 6 vectors were 1.04 times as fast as 4. The last one
+// read 768 columns 1.1 to 1.4 times as fast as the first (Zen 4). The second suits two rows, too: it
+// read f32 and bf16 1.1 times as fast as products of several rows do (Zen 5).
 template <class Vec, class Stored>
 inline constexpr Walks<Kernels::ChunksKernel> kChunkWalks = {
     .count = 6,
-    .name = {"8 rows of 4 vectors, prefetched", "8 rows of 6 vectors",
-             "4 rows of 4 vectors, prefetched", "16 rows of 2 vectors, prefetched",
-             "1 row of 4 vectors", "1 row of 4 vectors, prefetched"},
+    .of_several_rows = 2,
+    .max_rows = 2,
+    .name = {"8 rows of 4 vectors, prefetched", "1 row of 4 vectors, prefetched",
+             "8 rows of 6 vectors", "4 rows of 4 vectors, prefetched",
+             "16 rows of 2 vectors, prefetched", "1 row of 4 vectors"},
     .kernel = {matmul_chunks_kn<Vec, ChunkWalk{8, 4, Prefetch::next_rows, false}, Stored>,
+               matmul_chunks_kn<Vec, ChunkWalk{1, 4, Prefetch::far, false}, Stored>,
                matmul_chunks_kn<Vec, ChunkWalk{8, 6, Prefetch::none, false}, Stored>,
                matmul_chunks_kn<Vec, ChunkWalk{4, 4, Prefetch::next_rows, false}, Stored>,
                matmul_chunks_kn<Vec, ChunkWalk{16, 2, Prefetch::next_rows, true}, Stored>,
-               matmul_chunks_kn<Vec, ChunkWalk{1, 4, Prefetch::none, false}, Stored>,
-               matmul_chunks_kn<Vec, ChunkWalk{1, 4, Prefetch::far, false}, Stored>}};
+               matmul_chunks_kn<Vec, ChunkWalk{1, 4, Prefetch::none, false}, Stored>}};
 
 // Zen 4, and Zen 5 with f32; Zen 5 with 16 bits; Sapphire Rapids. On Zen 4, the first one was 1.2
 // times as fast as the last. On Zen 5 with 16 bits, the second one was 1.2 times as fast as the

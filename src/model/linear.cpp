@@ -29,7 +29,8 @@ const Walks<Kernels::QuantizedMatmulKernel>& quantized_walks(WeightType type) {
 template <class F>
 void with_walk(const Weight& weight, std::size_t rows, Workspace& ws, const F& product) {
   const auto choose = [&](const auto& walks) {
-    const std::size_t count = rows == 1 ? walks.count : walks.of_several_rows;
+    const std::size_t several = rows <= walks.max_rows ? walks.of_several_rows : 1;
+    const std::size_t count = rows == 1 ? walks.count : several;
     ws.walks.run(weight, rows, std::span(walks.name).first(count), product);
   };
   const auto floats = weight.float_type();
@@ -114,10 +115,10 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
                        .accumulate = output == Output::accumulate};
   const std::size_t columns = columns_per_task(weight.n, x.rows, team.size());
   const auto floats = weight.float_type();
-  const bool by_chunks = floats && weight.layout == Weight::Layout::kn &&
-                         (x.rows == 1 || (x.rows <= kChunkRows && team.size() > 1));
+  const bool is_float_kn = floats && weight.layout == Weight::Layout::kn;
   with_walk(weight, x.rows, ws, [&](std::size_t walk) {
-    if (by_chunks) {
+    const bool is_shared = team.size() > 1 || walk > 0;
+    if (is_float_kn && (x.rows == 1 || (x.rows <= kChunkRows && is_shared))) {
       const auto sum_chunks = kn_walks(*floats).kernel[walk];
       return multiply_by_chunks(team, product, sum_chunks, columns, ws);
     }

@@ -23,8 +23,8 @@ Contest* WalkChoices::find(const Weight& weight, bool is_single_row,
   constexpr std::size_t kMinBytes = std::size_t{256} << 10;
   if (!is_on_ || names.size() < 2 || weight.bytes() < kMinBytes) return nullptr;
   for (Entry& e : std::span(entries_).first(count_)) {
-    const bool is_shape = e.k == weight.k && e.n == weight.n;
-    if (is_shape && e.is_single_row == is_single_row && e.type == weight.type && e.layout == weight.layout) return &e.contest;
+    const bool is_shape = e.k == weight.k && e.n == weight.n && e.layout == weight.layout;
+    if (is_shape && e.type == weight.type && e.is_single_row == is_single_row) return &e.contest;
   }
   if (count_ == entries_.size()) return nullptr;
   Entry& added = entries_[count_++];

@@ -169,7 +169,8 @@ void check(const Case& c, unsigned seed) {
     const std::size_t walks = is_row && !c.kn ? nk_walks(*table, c.stored).count : 1;
     for (std::size_t walk = 0; walk < walks; ++walk) check_walk(walk, false);
     if (!c.kn || c.m == 0 || c.m > kChunkRows) continue;
-    const std::size_t chunk_count = is_row ? chunk_walks(*table, c.stored).count : 1;
+    const auto& by_chunks = chunk_walks(*table, c.stored);
+    const std::size_t chunk_count = is_row ? by_chunks.count : by_chunks.of_several_rows;
     for (std::size_t walk = 0; walk < chunk_count; ++walk) check_walk(walk, true);
   }
 }
