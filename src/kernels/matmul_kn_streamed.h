@@ -159,12 +159,9 @@ void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t co
   const StreamBlock block{totals + 2 * kStreamSums, totals + kStreamSums, product.m, columns};
   for (std::size_t begin = 0; begin < product.k; begin += kChunk) {
     stream_chunk<Vec, Stored>(product, block, begin, n_begin);
-    for (std::size_t n = 0; n < columns; n += kLanes) {
-      std::size_t at = strip_at<Vec>(n, product.m);
-      for (std::size_t row = 0; row < product.m; ++row, at += kStrip) {
-        const Vec sum = Vec::load(block.sums + at);
-        (begin == 0 ? sum : Vec::load(totals + at) + sum).store(totals + at);
-      }
+    for (std::size_t i = 0; i < round_up(columns, kStrip) * product.m; i += kLanes) {
+      const Vec sum = Vec::load(block.sums + i);
+      (begin == 0 ? sum : Vec::load(totals + i) + sum).store(totals + i);
     }
   }
   finish_strips<Vec>(product, totals, n_begin, columns);
