@@ -363,6 +363,13 @@ TEST_CASE("a run resumes where the output ends, and cuts off an incomplete recor
     REQUIRE(batch.run({"--samples", "2", "-t", "2"}).status == 0);
     REQUIRE(batch.read() == whole);
   }
+  // The end of a file may be zero bytes after a power failure.
+  const std::string records = whole.substr(0, whole.find('\n', whole.size() / 2) + 1);
+  for (const std::size_t zeros : {1u, 100u, 10'000u}) {
+    batch.directory.write("out", records + std::string(zeros, '\0'));
+    REQUIRE(batch.run({"--samples", "2"}).status == 0);
+    REQUIRE(batch.read() == whole);
+  }
 }
 
 TEST_CASE("a run is not resumed if the lines, the options or the model have changed") {
@@ -402,6 +409,10 @@ TEST_CASE("a file that is not the output of a run stays as it is") {
                              content.substr(0, content.find('\n')) + "': give another -o\n");
     CHECK(batch.read() == content);
   }
+  const std::string zeros(100, '\0');
+  batch.directory.write("out", zeros);
+  CHECK(batch.run().status == 1);
+  CHECK(batch.read() == zeros);
   const auto refused = [&](const std::string& output, const std::string& message) {
     const Outcome outcome =
         run({"batch", "in", "-o", output}, {.directory = batch.directory.path()});

@@ -68,11 +68,14 @@ void write_samples(const Engine& engine, const std::optional<Tokenizer>& tokeniz
   TokenProgress written(settings);
   note_interrupts();
   options.on_prompt = [](std::size_t, std::size_t) { return !interrupted(); };
-  Scheduler scheduler(engine);
-  std::deque<Sample> samples;  // the samples that are not completely written; the first one is
-                               // shown
-  for (std::size_t i = 0; i < settings.writing.samples; ++i) {
-    Sample& sample = samples.emplace_back(Sample{TextWriter(settings, tokenizer, prompt, i)});
+  const SchedulerOptions limits;
+  Scheduler scheduler(engine, limits);
+  std::deque<Sample> samples;  // the submitted samples that are not completely written; the first
+                               // one is shown
+  std::size_t submitted = 0;
+  const auto submit = [&] {
+    Sample& sample =
+        samples.emplace_back(Sample{TextWriter(settings, tokenizer, prompt, submitted++)});
     sample.writer.hold();
     const auto write = [&reading, &written, &sample](auto piece) {  // a text or a token
       reading.done();
@@ -82,11 +85,19 @@ void write_samples(const Engine& engine, const std::optional<Tokenizer>& tokeniz
     };
     sample.result = scheduler.submit(prompt.tokens, options, {tokenizer, write, write});
     ++options.sampling.sequence;
-  }
+  };
+  // Submits so many samples that a place in a pass never stays free. All of them at once could take
+  // gigabytes, and each pass looks at all that wait.
+  const auto submit_some = [&] {
+    while (submitted < settings.writing.samples && !interrupted() &&
+           scheduler.stats().waiting < limits.max_sequences) {
+      submit();
+    }
+  };
 
   const auto start = std::chrono::steady_clock::now();
   StatsOfTexts stats = {.name = "samples", .texts = settings.writing.samples};
-  while (!samples.empty()) {
+  for (submit_some(); !samples.empty(); submit_some()) {
     scheduler.step();
     written.show();
     while (!samples.empty() && is_ready(samples.front().result)) {
