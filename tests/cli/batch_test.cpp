@@ -197,8 +197,8 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
   CHECK(outcome.status == 3);
   CHECK(outcome.err.starts_with("gpt2: 41 lines, 40 errors; this run: 8 tokens in "));
   CHECK(outcome.err.ends_with(
-      "\ngpt2: the first error is: line 1: expected a JSON object, found an empty line; see "
-      "\"error\" in out\n"));
+      "\ngpt2: the first error of this run is: line 1: expected a JSON object, found an empty line; "
+      "see \"error\" in out\n"));
   const std::vector<json> found = records(batch.read());
   REQUIRE(found.size() == cases.size() + 1);
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -324,8 +324,8 @@ TEST_CASE("an output of which every record is an error gives way to the correcte
   const Batch batch("{\"prompt\": \"a\", \"top_j\": 3}\n{\"prompt\": \"b\", \"top_j\": 3}\n");
   const Outcome failed = batch.run();
   CHECK(failed.status == 3);
-  CHECK(failed.err.find("every line failed; the first error is: line 1: unknown key 'top_j'") !=
-        std::string::npos);
+  CHECK(failed.err.find("every line failed; the first error of this run is: line 1: unknown key "
+                        "'top_j'") != std::string::npos);
   const std::string errors = batch.read();
   batch.directory.write("in", "{\"prompt\": \"a\"}\n{\"prompt\": \"b\"}\n");
   const Outcome corrected = batch.run();
