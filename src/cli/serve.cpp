@@ -172,8 +172,9 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
   if (settings.models.empty()) settings.models.push_back(settings.model.name);
   serve::ServiceOptions& service = settings.server.service;
   if (!settings.key_file.empty()) service.keys.add_file(settings.key_file);
+  // An empty key is refused, because a secret that is missing must not open the server.
   const char* const key = std::getenv("GPT2_API_KEY");
-  if (key != nullptr && *key != '\0') service.keys.add(key, "GPT2_API_KEY");
+  if (key != nullptr) service.keys.add(key, "GPT2_API_KEY");
   service.timeout = std::chrono::seconds(settings.timeout);
   service.inspect = inspect_page;
   service.command_defaults = Writing{}.options;

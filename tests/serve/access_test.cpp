@@ -130,6 +130,8 @@ TEST_CASE("keys that no client could send are refused") {
   CHECK(message({"--api-key-file", blank}) ==
         "gpt2: " + blank + ": expected a key a line, found none\n");
   CHECK(message({}, {"GPT2_API_KEY=k\xc3\xa9y"}).find(characters) != std::string::npos);
+  CHECK(message({}, {"GPT2_API_KEY="}) ==
+        "gpt2: GPT2_API_KEY: " + characters + ", found an empty one\n");
   const std::string empty = place.write("empty", "# nothing\n").string();
   CHECK(message({"--api-key-file", empty}).find("expected a key a line, found none") !=
         std::string::npos);
