@@ -12,6 +12,10 @@ set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 preset=dev
 case "${1:-}" in
+  --help | -h)
+    sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+    exit 0
+    ;;
   --asan | --tsan | --aarch64 | --windows)
     preset="${1#--}"
     shift
