@@ -222,6 +222,12 @@ fs::path find_model(const std::string& name) {
     for (const fs::path& place : places) directories.push_back(place / path);
     for (const fs::path& snapshot : snapshots(cache, name)) directories.push_back(snapshot);
   }
+  // The bundled model is used if none is named. What the working directory happens to have must not
+  // take its place, so these two directories are searched last, models/ first.
+  if (path == GPT2_BUNDLED_MODEL) {
+    std::swap(directories[0], directories[1]);
+    std::ranges::rotate(directories, directories.begin() + 2);
+  }
   for (const fs::path& directory : directories) {
     if (is_model_directory(directory)) return directory;
   }

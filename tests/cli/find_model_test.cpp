@@ -63,6 +63,18 @@ TEST_CASE("a name is looked for in models/ and in $GPT2_MODELS") {
         mine + "/fable");
 }
 
+TEST_CASE("no model in the working directory takes the place of the bundled one") {
+  const ModelPlaces places;
+  const Outcome expected = run({"info"}, {.directory = places.root()});
+  CHECK(expected.status == 0);
+  for (const std::string place : {"models/gpt2-stories", "gpt2-stories"}) {
+    places.link(place);
+    const Outcome found = run({"info"}, {.directory = places.root()});
+    CHECK(found.out == expected.out);
+    CHECK(places.found("./" + place) == "./" + place);
+  }
+}
+
 TEST_CASE("a copied command without its model says where it looked and what to do") {
   const TemporaryDirectory directory;
   const std::string root = fs::canonical(directory.path()).string();
