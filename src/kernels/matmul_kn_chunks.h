@@ -4,10 +4,10 @@
 
 // One or two rows times weights that lie as [k, n], one chunk of k after another, and the second
 // step for all products of at most kChunkRows rows. The threads share out the chunks. Two threads
-// share the columns of one chunk only if the share of the first thread ends within that chunk. There
-// are two reasons for this. Memory is fastest when it is read in long runs. And the hardware's
-// prefetchers read on past the end of a run, so with short runs they often fetch data that another
-// thread reads.
+// share the columns of one chunk only if the share of the first thread ends within that chunk.
+// There are two reasons for this. Memory is fastest when it is read in long runs. And the
+// hardware's prefetchers read on past the end of a run, so with short runs they often fetch data
+// that another thread reads.
 
 namespace gpt2 {
 
@@ -44,9 +44,7 @@ void add_rows(float* sums, const float* x, std::size_t x_stride, const Stored* w
   for_each_vecs<Vec, kWalk.vecs>(columns, [&](auto vecs, std::size_t n, auto lanes) {
     constexpr std::size_t kWidth = vecs.value * kLanes;
     const auto at = [&](std::size_t i, std::size_t j) {
-      constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
-      const std::size_t column = n + j * kLanes;
-      return sums + (kXRows == 1 ? column : strip_at<Vec>(column, kXRows) + i * kStrip);
+      return sums + strip_at<Vec>(n + j * kLanes, kXRows) + i * kStrip<Vec>;
     };
     Vec sum[kXRows][vecs.value];
 #pragma GCC unroll 2
@@ -165,10 +163,9 @@ void matmul_chunks_kn(const Matmul& product, std::size_t begin, std::size_t end,
 template <class Vec>
 void add_chunks(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                 float* sums) noexcept {
-  constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
   const std::size_t m = product.m;
   const std::size_t stride = chunk_stride(product.n) * m;
-  for (std::size_t i = n_begin * m; i < round_up(n_end, kStrip) * m; i += kLanes) {
+  for (std::size_t i = n_begin * m; i < round_up(n_end, kStrip<Vec>) * m; i += kLanes) {
     Vec total = Vec::load(sums + i);
     for (std::size_t k = kChunk; k < product.k; k += kChunk) {
       total = total + Vec::load(sums + k / kChunk * stride + i);

@@ -19,20 +19,23 @@ inline constexpr std::size_t kStreamSums = std::size_t{1} << 16;
 // of one column are spread over all sets of the L1 cache.
 inline constexpr std::size_t kXStride = kChunk + kLanes;
 
+/// The number of columns of a strip.
+template <class Vec>
+inline constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
+
 /// Rows of x in one chunk of k, and their sums.
 struct StreamBlock {
   float* x;     ///< (rows, kChunk), kXStride apart
-  float* sums;  ///< (strips, rows, columns of a strip): a strip has kStreamVecs vectors of columns
+  float* sums;  ///< (strips, rows, columns of a strip): a strip has kStrip columns
   std::size_t rows, columns;
   std::size_t lines = 0;  ///< how many cache lines of weights to prefetch before each row of x
 };
 
 /// Returns where the sum of row 0 and this column is in a StreamBlock. Those of the rows after it
-/// follow a strip apart.
+/// follow, kStrip apart.
 template <class Vec>
 [[gnu::always_inline]] inline std::size_t strip_at(std::size_t column, std::size_t rows) {
-  constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
-  return column / kStrip * kStrip * rows + column % kStrip;
+  return column / kStrip<Vec> * kStrip<Vec> * rows + column % kStrip<Vec>;
 }
 
 /// sums[row, columns] += x[row, k ... k + kDepth) w[0 ... kDepth, columns] for kVecs vectors of
@@ -64,9 +67,8 @@ template <class Vec, std::size_t kDepth, bool kIntoL1, std::size_t kVecs, class 
     for (std::size_t j = 0; j < kVecs; ++j) weight[i][j] = load<Vec>(row + j * kLanes, lanes);
   }
   const float* x = block.x + k;
-  constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
   float* sums = block.sums + strip_at<Vec>(column, block.rows);
-  for (std::size_t r = 0; r < block.rows; ++r, x += kXStride, sums += kStrip) {
+  for (std::size_t r = 0; r < block.rows; ++r, x += kXStride, sums += kStrip<Vec>) {
     if constexpr (kIntoL1) {
       for (std::size_t line = r * block.lines; line < (r + 1) * block.lines; ++line) {
         const Stored* const row = w + line / kLinesOfRow * w_stride + column;
@@ -104,7 +106,7 @@ template <class Vec, class Stored>
 void stream_chunk(const Matmul& product, StreamBlock block, std::size_t k_begin,
                   std::size_t n_begin) {
   constexpr std::size_t kDepth = Vec::kStreamDepth;
-  constexpr std::size_t kLinesOfRow = ceil_div(Vec::kStreamVecs * kLanes * sizeof(Stored), 64);
+  constexpr std::size_t kLinesOfRow = ceil_div(kStrip<Vec> * sizeof(Stored), 64);
   block.lines = kDepth * kLinesOfRow / block.rows;
   // With more rows, each of which would prefetch less than two lines, a step takes long enough for
   // the hardware's prefetchers.
@@ -125,7 +127,7 @@ void stream_chunk(const Matmul& product, StreamBlock block, std::size_t k_begin,
 /// in a StreamBlock.
 template <class Vec, class Stored>
 void stream_chunks(const Matmul& product, std::size_t begin, std::size_t end, float* sums) {
-  static_assert(kPanel % (Vec::kStreamVecs * kLanes) == 0);  // so that a share begins with a strip
+  static_assert(kPanel % kStrip<Vec> == 0);  // so that a share begins with a strip
   if (product.m == 0) return;
   const std::size_t stride = chunk_stride(product.n);
   float x[kChunkRows * kXStride];
@@ -142,7 +144,7 @@ void stream_chunks(const Matmul& product, std::size_t begin, std::size_t end, fl
 /// into results. A single row has them one after another, so that one call finishes all of them.
 template <class Vec>
 void finish_strips(const Matmul& product, float* sums, std::size_t n_begin, std::size_t columns) {
-  const std::size_t width = product.m == 1 ? columns : Vec::kStreamVecs * kLanes;
+  const std::size_t width = product.m == 1 ? columns : kStrip<Vec>;
   for (std::size_t n = 0; n < columns; n += width) {
     finish<Vec>(product, 0, product.m, sums + n * product.m, width, n_begin + n,
                 min(width, columns - n));
@@ -153,13 +155,12 @@ void finish_strips(const Matmul& product, float* sums, std::size_t n_begin, std:
 template <class Vec, class Stored>
 void streamed_columns(const Matmul& product, std::size_t n_begin, std::size_t columns,
                       float* scratch) {
-  constexpr std::size_t kStrip = Vec::kStreamVecs * kLanes;
   static_assert((2 * kStreamSums + kFewRows * kXStride) * sizeof(float) <= kMatmulScratchBytes);
   float* const totals = scratch;
   const StreamBlock block{totals + 2 * kStreamSums, totals + kStreamSums, product.m, columns};
   for (std::size_t begin = 0; begin < product.k; begin += kChunk) {
     stream_chunk<Vec, Stored>(product, block, begin, n_begin);
-    for (std::size_t i = 0; i < round_up(columns, kStrip) * product.m; i += kLanes) {
+    for (std::size_t i = 0; i < round_up(columns, kStrip<Vec>) * product.m; i += kLanes) {
       const Vec sum = Vec::load(block.sums + i);
       (begin == 0 ? sum : Vec::load(totals + i) + sum).store(totals + i);
     }

@@ -24,8 +24,8 @@ inline constexpr NormKernels kNormTable = {.name = Vec::kName, .layer_norm = lay
 // short rows or with 16 bits. On Zen 4, the first one read weights 1.2 times as fast as the third
 // did with 4 vectors. On Zen 5, the second read bf16 1.2 times as fast as the fifth, and the third
 // read f32 1.2 times as fast as the fifth; its 6 vectors were 1.04 times as fast as 4. The last one
-// read 768 columns 1.1 to 1.4 times as fast as the first (Zen 4). The second suits two rows, too: it
-// read f32 and bf16 1.1 times as fast as products of several rows do (Zen 5).
+// read 768 columns 1.1 to 1.4 times as fast as the first (Zen 4). With two rows, the second one
+// read f32 and bf16 1.1 times as fast as the first, which reads as for more rows (Zen 5).
 template <class Vec, class Stored>
 inline constexpr Walks<Kernels::ChunksKernel> kChunkWalks = {
     .count = 6,
