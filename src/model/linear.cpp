@@ -115,10 +115,10 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
                        .accumulate = output == Output::accumulate};
   const std::size_t columns = columns_per_task(weight.n, x.rows, team.size());
   const auto floats = weight.float_type();
-  const bool is_float_kn = floats && weight.layout == Weight::Layout::kn;
+  const bool has_chunks = floats && weight.layout == Weight::Layout::kn && x.rows <= kChunkRows;
   with_walk(weight, x.rows, ws, [&](std::size_t walk) {
-    const bool is_shared = team.size() > 1 || walk > 0;
-    if (is_float_kn && (x.rows == 1 || (x.rows <= kChunkRows && is_shared))) {
+    // One thread computes several rows faster by columns, except with a walk that reads chunks.
+    if (has_chunks && (x.rows == 1 || team.size() > 1 || walk > 0)) {
       const auto sum_chunks = kn_walks(*floats).kernel[walk];
       return multiply_by_chunks(team, product, sum_chunks, columns, ws);
     }
