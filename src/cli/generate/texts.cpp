@@ -73,31 +73,28 @@ void write_samples(const Engine& engine, const std::optional<Tokenizer>& tokeniz
   std::deque<Sample> samples;  // the submitted samples that are not completely written; the first
                                // one is shown
   std::size_t submitted = 0;
-  const auto submit = [&] {
-    Sample& sample =
-        samples.emplace_back(Sample{TextWriter(settings, tokenizer, prompt, submitted++)});
-    sample.writer.hold();
-    const auto write = [&reading, &written, &sample](auto piece) {  // a text or a token
-      reading.done();
-      written.add();
-      sample.writer.write(piece);
-      return !interrupted();
-    };
-    sample.result = scheduler.submit(prompt.tokens, options, {tokenizer, write, write});
-    ++options.sampling.sequence;
-  };
   // Submits so many samples that a place in a pass never stays free. All of them at once could take
   // gigabytes, and each pass looks at all that wait.
-  const auto submit_some = [&] {
+  const auto submit = [&] {
     while (submitted < settings.writing.samples && !interrupted() &&
            scheduler.stats().waiting < limits.max_sequences) {
-      submit();
+      Sample& sample =
+          samples.emplace_back(Sample{TextWriter(settings, tokenizer, prompt, submitted++)});
+      sample.writer.hold();
+      const auto write = [&reading, &written, &sample](auto piece) {  // a text or a token
+        reading.done();
+        written.add();
+        sample.writer.write(piece);
+        return !interrupted();
+      };
+      sample.result = scheduler.submit(prompt.tokens, options, {tokenizer, write, write});
+      ++options.sampling.sequence;
     }
   };
 
   const auto start = std::chrono::steady_clock::now();
-  StatsOfTexts stats = {.name = "samples", .texts = settings.writing.samples};
-  for (submit_some(); !samples.empty(); submit_some()) {
+  StatsOfTexts stats = {.name = "samples"};
+  for (submit(); !samples.empty(); submit()) {
     scheduler.step();
     written.show();
     while (!samples.empty() && is_ready(samples.front().result)) {
@@ -110,6 +107,7 @@ void write_samples(const Engine& engine, const std::optional<Tokenizer>& tokeniz
     if (!samples.empty()) samples.front().writer.show();
   }
   written.done();
+  stats.texts = submitted;
   stats.seconds = seconds_since(start);
   if (settings.output.stats && !settings.output.as_json) print_stats(stats);
 }
