@@ -397,6 +397,8 @@ class ErrorTest(ModelTest):
             *((ValueError, f"^num_return_sequences: expected .* of at least 1, found {n}$",
                {"num_return_sequences": n, **beams})
               for n in (0, -1) for beams in ({}, {"num_beams": 2})),
+            (ValueError, "^num_return_sequences: expected .* of at most 1048576, found 1048577$",
+             {"num_return_sequences": 1048577}),
             (ValueError, "early_stopping: expected one of False, True, never, found 'no'",
              {"num_beams": 2, "early_stopping": "no"}),
             (TypeError, "top_k: expected a whole number, found 'x'", {"top_k": "x"}),
@@ -408,7 +410,7 @@ class ErrorTest(ModelTest):
             (TypeError, "stop_tokens: expected a token id, which is a whole number, found True",
              {"stop_tokens": [True]}),
             (ValueError, "top_k: expected a whole number of at least 0", {"top_k": -1}),
-            (ValueError, "seed: expected a whole number below", {"seed": 2**64}),
+            (ValueError, "seed: expected .* of at most 18446744073709551615", {"seed": 2**64}),
             (TypeError, "temperature: expected a number", {"temperature": "hot"}),
             (ValueError, "overflow: expected one of stop, slide", {"overflow": "wrap"}),
             (TypeError, "temperature: expected a number, found '1'", {"temperature": "1"}),

@@ -666,6 +666,8 @@ class ObserveTest(ModelTest):
         for wrong in (["mlp_output", 2], [["mlp_output", 2]], [5]):
             with self.assertRaisesRegex(ValueError, "^what: expected one of embeddings, .*found"):
                 self.model.observe("The cat", wrong)
+        with self.assertRaisesRegex(ValueError, r"\(did you mean attention_weights\?\)$"):
+            self.model.observe("The cat", "attention_weight")
 
     def test_a_wrong_name_is_corrected(self):
         seen = self.model.observe("The cat", "block_output", [3])

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 from . import _structs as c
 from ._arrays import ids_list, ids_struct, ids_structs, int32, items, whole
 from ._library import lib
-from .errors import shown
+from .errors import did_you_mean, shown
 
 DRAWS = 0  # a role: the option has an effect only if tokens are drawn
 HUGGINGFACE = 0  # an origin: generation_config.json may have the option
@@ -40,12 +40,12 @@ def real(name: str, value: Any) -> float:
     raise TypeError(f"{name}: expected a number, found {shown(value)}")
 
 
-def count(name: str, value: Any, at_least: int = 0) -> int:
+def count(name: str, value: Any, at_least: int = 0, at_most: int = 2**64 - 1) -> int:
     """The value of the argument `name`, which is a number that the library's size_t can hold. The
     library knows its range."""
     number = whole(name, value)
-    if not at_least <= number < 2**64:
-        limit = f"of at least {at_least}" if number < at_least else "below 2**64"
+    if not at_least <= number <= at_most:
+        limit = f"of at {f'least {at_least}' if number < at_least else f'most {at_most}'}"
         raise ValueError(f"{name}: expected a whole number {limit}, found {value}")
     return number
 
@@ -55,7 +55,7 @@ def named(option: str, name: Any, names: Sequence[Any]) -> int:
     # A numpy array, which is not hashable, would be compared element by element.
     if name.__hash__ is None or name not in names:
         raise ValueError(f"{option}: expected one of {', '.join(map(str, names))}, "
-                         f"found {shown(name)}")
+                         f"found {shown(name)}{did_you_mean(name, names)}")
     return names.index(name)
 
 

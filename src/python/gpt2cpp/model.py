@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 DTYPES = ("stored", "f32", "f16", "bf16", "int8", "int4")
 _TORCH_DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 KV_TYPES = ("auto", "f32", "f16")
+_MAX_SAMPLES = 1 << 20  # GenerationConfig::kMaxSamples of the library
 
 
 class Model(_numbers.Model):
@@ -253,7 +254,7 @@ class Model(_numbers.Model):
         prompts, is_batch = as_list("prompt", prompt)
         is_list = is_batch or number is not None
         failures = Failures(on_error, is_list)
-        copies = 1 if number is None else count("num_return_sequences", number, at_least=1)
+        copies = 1 if number is None else count("num_return_sequences", number, 1, _MAX_SAMPLES)
         if given.get("num_beams") not in (None, 1):
             texts = _beams.search_all(self, prompts, copies, given, failures)
         elif is_list and len(prompts) * copies != 1:
