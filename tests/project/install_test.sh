@@ -76,6 +76,7 @@ quietly cmake --build found_in_c
 alone=(cmake -S app_alone -B found_alone -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx")
 if "${alone[@]}" >errors 2>&1; then exit 1; fi
 if "${alone[@]}" -DCOMPONENTS=static >errors 2>&1; then exit 1; fi
+grep -q 'has no component static' errors
 quietly "${alone[@]}" -DCOMPONENTS=shared
 quietly cmake --build found_alone
 quietly cmake -S app -B found -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx"
