@@ -199,6 +199,15 @@ TEST_CASE("Ctrl-C ends the scoring of a text and prints the result so far", "[te
   }
 }
 
+TEST_CASE("Ctrl-C before anything is scored says so", "[terminal]") {
+  Command command({"score"}, {.terminal = true, .terminal_errors = true});
+  command.await_error("scoring ");
+  command.send(SIGINT);
+  command.await_error("gpt2: interrupted; no window was scored, so there is no result\r\n");
+  CHECK(command.wait() == -SIGINT);
+  CHECK(command.out.empty());
+}
+
 TEST_CASE("work of more than ten seconds reports itself in a log") {
   if (is_slow()) return;  // a sanitizer finds nothing more here
   std::string text;

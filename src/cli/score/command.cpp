@@ -190,6 +190,7 @@ void Scorer::score_text() {
   const std::string name = shown_input(settings_.file);
   const InputFile file(settings_.file, "a text");
   TextParts parts(file, tokenizer_, engine_.model().config().vocab_size);
+  note_interrupts();
   Progress progress("scoring " + name);
   ScoreOptions options = options_;
   std::optional<TextScorer> scorer;
@@ -205,7 +206,6 @@ void Scorer::score_text() {
     take = [this](const auto& tokens, const auto& scores) { this->take(tokens, scores); };
   }
   scorer.emplace(engine_, options, tokenizer_, take);
-  note_interrupts();
   try {
     score_parts(*scorer, parts);
   } catch (const Interrupted&) {
@@ -214,7 +214,11 @@ void Scorer::score_text() {
     throw Error(error.code(), name + ": " + error.what());
   }
   progress.done();
-  if (!interrupted() || scorer->scored_tokens() > 0) report(scorer->perplexity(), interrupted());
+  if (!interrupted() || scorer->scored_tokens() > 0) {
+    report(scorer->perplexity(), interrupted());
+  } else {
+    print_error("interrupted; no window was scored, so there is no result");
+  }
   end_if_interrupted();
 }
 
