@@ -90,7 +90,7 @@ TEST_CASE("--hf-defaults draws as many texts as the generation config says") {
   };
   CHECK(with({"--hf-defaults"}) == samples("3"));
   CHECK(with({"--hf-defaults", "--samples", "2"}) == samples("2"));
-  CHECK(with({"--hf-defaults", "--draft", "prompt"}) == samples("1"));
+  CHECK(with({"--hf-defaults", "--draft", "prompt"}) == samples("3"));
   CHECK(with({"--hf-defaults", "--greedy"}) == with({"--greedy", "-n", "5"}));
   CHECK(with({"--hf-defaults", "--num-beams", "2"}) == with({"--num-beams", "2", "-n", "5"}));
 }

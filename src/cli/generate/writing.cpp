@@ -64,9 +64,8 @@ void note_escapes(Option& stop) {
 
 // Returns whether options were given that replace or exclude --samples.
 bool asks_for_one_text(const Writing& writing, const BeamOptions* beams, const Options& options) {
-  const std::initializer_list<const char*> names = {"--samples",    "--greedy", "--draft",
-                                                    "--no-newline", "--state",  "--save-state",
-                                                    "--interactive"};
+  const std::initializer_list<const char*> names = {
+      "--samples", "--greedy", "--no-newline", "--state", "--save-state", "--interactive"};
   return (beams != nullptr && beams->num_beams > 1) ||
          writing.options.sampling.temperature == 0.0f ||
          std::ranges::any_of(names, [&](const char* name) { return options.has(name); });
