@@ -277,6 +277,18 @@ TEST_CASE("/set changes an option") {
   CHECK(answers({"-n", "9", "-s", "5"}, "/set greedy\nOnce upon\n") != wild);
 }
 
+TEST_CASE("/set max_new_tokens replaces the max_length of --hf-defaults") {
+  const TemporaryDirectory model;
+  write_alphabet_model(model.path(), 16);
+  model.write("generation_config.json", R"({"max_length": 6})");
+  const auto written = [&](const std::string& lines) {
+    return answers({"-m", model.path().string(), "--hf-defaults"}, lines);
+  };
+  CHECK(written("ab\n") == "cdefgh\n");
+  CHECK(written("/set max_new_tokens 1\nab\n/again\n") == "c\nc\n");
+  CHECK(written("/unset max_new_tokens\nab\n").size() > 7);
+}
+
 TEST_CASE("an invalid line is refused, and ends a talk that is read from a file") {
   check_refused("ab\n/agian\nk\n", "cde\n",
                 "no command '/agian' (did you mean '/again'?): /help lists them; to begin a text "
@@ -712,6 +724,19 @@ TEST_CASE("signals other than Ctrl-C end a talk, which is saved", "[terminal]") 
             std::vector<gpt2::TokenId>{'a', 'b', 'c', 'd', 'e'});
       std::filesystem::remove(state());
     }
+  }
+}
+
+TEST_CASE("a signal ends a talk that waits for a line of a pipe, and saves it") {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Command command({"-i", "-m", alphabet_model(), "--greedy", "-n", "3", "--save-state", state()},
+                    {.pipe = true});
+    command.write("ab\n");
+    command.read(4);
+    command.send(signal);
+    CHECK(command.wait() == -signal);
+    CHECK(saved_tokens() == ids("abcde"));
+    std::filesystem::remove(state());
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "cli/generate/state_file.h"
 #include "cli/generate/talk_commands.h"
 #include "cli/generate/talk_options.h"
+#include "cli/lines/reader.h"
 #include "cli/lines/records.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
@@ -319,6 +321,19 @@ bool Talk::run_command(const std::string& line) {
   return name != "quit" && name != "exit";
 }
 
+// The lines of a pipe or a file. A signal that is noted ends the wait for one.
+class PipedLines {
+ public:
+  std::optional<std::string> next() {
+    Line line;
+    return lines_.next(line) ? std::optional(text_of(line)) : std::nullopt;
+  }
+
+ private:
+  InputFile input_{"-"};
+  LineReader lines_{input_.descriptor(), input_.name(), std::numeric_limits<std::size_t>::max()};
+};
+
 void greet(const std::string& name, const Model& model) {
   const std::string text = concat(name, ": ", model.parameter_count(), " parameters, a context of ",
                                   counted(model.config().n_positions, "token"),
@@ -345,7 +360,11 @@ void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& toke
           Session session, const OptionsOf& options_of) {
   const bool by_hand = is_terminal(stdin);
   std::optional<LineEditor> editor;
-  if (by_hand && is_terminal(stderr)) {
+  std::optional<PipedLines> piped;
+  if (!by_hand) {
+    piped.emplace();
+    note_interrupts();
+  } else if (is_terminal(stderr)) {
     editor.emplace(talk_completions);
     greet(settings.model.name, session.model());
   }
@@ -358,7 +377,7 @@ void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& toke
   bool goes_on = true;
   while (goes_on && !interrupted()) {
     if (!line) {
-      line = editor ? editor->read() : read_line();
+      line = editor ? editor->read() : piped ? piped->next() : read_line();
       ++number;
     }
     if (!line) break;
