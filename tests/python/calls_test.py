@@ -16,6 +16,7 @@ import threading
 import time
 import unittest
 import weakref
+from unittest import mock
 
 import support
 from support import MODEL
@@ -224,6 +225,13 @@ class ThreadTest(ModelTest):
                 with self.assertRaisesRegex(ValueError, "in use by another thread or an open str"):
                     call()
         self.assertGreater(len(session), 1)
+
+    def test_a_thread_that_cannot_start_leaves_the_session_usable(self):
+        session = self.model.session()
+        with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("no threads")):
+            with self.assertRaisesRegex(RuntimeError, "no threads"):
+                session.stream("Once", max_new_tokens=1)
+        self.assertEqual(len(session.generate("Once", max_new_tokens=1).token_ids), 1)
 
     def test_closing_during_a_call_is_safe(self):
         for _ in range(10):

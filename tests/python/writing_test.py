@@ -228,6 +228,11 @@ class ProgressTest(ModelTest):
         self.model.generate(self.prompt, on_progress=shares.append, **{**GREEDY,
                                                                        "max_new_tokens": 4})
         self.assertEqual(shares, [0.25, 0.5, 0.75, 1.0])
+        for length in ({"max_new_tokens": 4}, {"max_length": len(self.prompt_ids) + 4}):
+            shares.clear()
+            self.model.generate([self.prompt] * 2, on_progress=shares.append,
+                                **{"do_sample": False, "ignore_eos": True, **length})
+            self.assertEqual(shares, [n / 8 for n in range(1, 9)])
 
     def test_false_stops(self):
         text = self.model.generate(self.prompt, on_progress=lambda share: share < 0.2, **GREEDY)

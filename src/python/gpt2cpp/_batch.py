@@ -14,7 +14,7 @@ from ._progress import TokenCount, shown_progress
 from ._texts import FAILURES, Failures
 from ._work import Work
 from .errors import Error, shown
-from .options import GenerateArguments, max_new_tokens_of, without_lengths
+from .options import GenerateArguments, without_lengths
 from .results import Generation, generation_of
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ def write_texts(model: Model, prompts: Sequence[Tokens], options: Dict[str, Any]
         GenerateArguments(without_lengths(options), 0, model.vocab_size, Work()).check(model)
     with shown_progress(on_progress, len(prompts)) as report:
         batch = _Batch(model, count("sequence", options.get("sequence") or 0))
-        total = len(prompts) * max_new_tokens_of(options)
-        progress = None if report is None else TokenCount(report, total)
+        progress = None if report is None else TokenCount(report)
         for place, prompt in enumerate(prompts):
             try:
                 ids, truncated, given = model._fitted(prompt, options)
@@ -104,6 +103,8 @@ class _Batch:
                                   None if tokenizer is None else tokenizer._use(),
                                   ids_array(ids), len(ids), byref(arguments.struct), byref(number))
         self._texts.append(_Text(place, number, truncated, arguments))
+        if progress is not None:
+            progress.total += arguments.struct.max_new_tokens
 
     def run(self, failures: Failures) -> List[Generation]:
         """Writes the texts and returns those that did not fail."""

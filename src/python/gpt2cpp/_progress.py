@@ -14,13 +14,13 @@ _LONG = 16  # texts; shorter lists take too little time for a bar
 class TokenCount:
     """Reports the share of the tokens that are written, of `total` at most."""
 
-    def __init__(self, on_progress: Any, total: int):
-        self._on_progress, self._total, self._written = on_progress, max(total, 1), 0
+    def __init__(self, on_progress: Any, total: int = 0):
+        self._on_progress, self.total, self._written = on_progress, total, 0
 
     def on_token(self, _id: int) -> Any:
         self._written += 1
-        if self._written < self._total:
-            return self._on_progress(self._written / self._total)
+        if self._written < self.total:
+            return self._on_progress(self._written / self.total)
         return None
 
     def end(self) -> None:

@@ -34,8 +34,13 @@ class _Writer:
         return not self.work.is_cancelled
 
     def start(self, write: Callable[[], Generation]) -> None:
-        self.thread = threading.Thread(target=self.run, args=(write,), name="gpt2cpp", daemon=True)
-        self.thread.start()
+        thread = threading.Thread(target=self.run, args=(write,), name="gpt2cpp", daemon=True)
+        try:
+            thread.start()
+        except BaseException:  # such as RuntimeError: the process has too many threads
+            self.on_end()
+            raise
+        self.thread = thread
 
     def run(self, write: Callable[[], Generation]) -> None:
         outcome: Any = None
