@@ -4,9 +4,16 @@
 #include <chrono>
 #include <sstream>
 
+#include "base/core_count.h"
 #include "cli/terminal/console.h"
+#include "gpt2/runtime.h"
 
 namespace gpt2::cli {
+
+Cpus usable_cpus() {
+  const int cpus = static_cast<int>(available_cpus().size());
+  return {.cpus = std::max(1, cpus), .cores = core_count()};
+}
 
 std::optional<double> busy_seconds(std::string_view proc_stat, double ticks,
                                    const std::function<bool(int cpu)>& is_usable) {

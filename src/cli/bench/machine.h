@@ -28,8 +28,8 @@ struct CpuUse {
 /// threads had to leave a CPU although it had more to do.
 [[nodiscard]] double forced_switches();
 
-/// The number of CPUs that this process may use, and the number of physical cores that they belong
-/// to. With hyperthreading (SMT), there are assumed to be half as many cores as CPUs.
+/// The number of CPUs that this process may use, and core_count(), which is at most the number of
+/// physical cores that they belong to.
 struct Cpus {
   int cpus = 1;
   int cores = 1;
@@ -48,8 +48,8 @@ struct Cpus {
 [[nodiscard]] std::optional<double> busy_seconds(std::string_view proc_stat, double ticks,
                                                  const std::function<bool(int cpu)>& is_usable);
 
-/// The CPU's name from /proc/cpuinfo, or "unknown" if that file does not give one, which is the
-/// case for most CPUs other than x86.
+/// The CPU's name, or "unknown" if the system does not give one, as Linux on most CPUs other than
+/// x86.
 [[nodiscard]] std::string cpu_name();
 
 /// The current time in UTC, in ISO 8601 format: "2024-05-06T07:08:09Z".

@@ -18,13 +18,6 @@ std::optional<double> busy_seconds_of_system() {
                       [&](int cpu) { return std::binary_search(cpus.begin(), cpus.end(), cpu); });
 }
 
-Cpus usable_cpus() {
-  const int cpus = static_cast<int>(available_cpus().size());
-  int shares_cores = 0;
-  std::ifstream("/sys/devices/system/cpu/smt/active") >> shares_cores;
-  return {.cpus = std::max(1, cpus), .cores = std::max(1, shares_cores == 1 ? cpus / 2 : cpus)};
-}
-
 std::string cpu_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

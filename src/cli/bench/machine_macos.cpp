@@ -2,12 +2,9 @@
 #include <sys/sysctl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <optional>
 
-#include "base/core_count.h"
 #include "cli/bench/machine.h"
-#include "gpt2/runtime.h"
 
 namespace gpt2::cli {
 
@@ -24,11 +21,6 @@ std::optional<double> busy_seconds_of_system() {
     ticks += load.cpu_ticks[state];
   }
   return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
-}
-
-Cpus usable_cpus() {
-  const int cpus = static_cast<int>(available_cpus().size());
-  return {.cpus = std::max(1, cpus), .cores = core_count()};
 }
 
 std::string cpu_name() {

@@ -1,11 +1,8 @@
 #include <windows.h>
 
-#include <algorithm>
 #include <chrono>
 
-#include "base/core_count.h"
 #include "cli/bench/machine.h"
-#include "gpt2/runtime.h"
 
 namespace gpt2::cli {
 namespace {
@@ -29,11 +26,6 @@ CpuUse cpu_use() {
 }
 
 double forced_switches() { return 0.0; }  // Windows does not count them
-
-Cpus usable_cpus() {
-  const int cpus = static_cast<int>(available_cpus().size());
-  return {.cpus = std::max(1, cpus), .cores = core_count()};
-}
 
 std::string cpu_name() {
   char name[256] = {};

@@ -54,8 +54,9 @@ def named(option: str, name: Any, names: Sequence[Any]) -> int:
     """The number of a name among others."""
     # A numpy array, which is not hashable, would be compared element by element.
     if name.__hash__ is None or name not in names:
+        hint = did_you_mean(name, names) if isinstance(name, str) else ""
         raise ValueError(f"{option}: expected one of {', '.join(map(str, names))}, "
-                         f"found {shown(name)}{did_you_mean(name, names)}")
+                         f"found {shown(name)}{hint}")
     return names.index(name)
 
 
