@@ -22,14 +22,12 @@ bool Call::goes_on() const {
 void Call::send(int status, const Json& body) { send(json_answer(status, body)); }
 
 void Call::send(HttpAnswer answer) {
-  count(answer.status);
   prepare_end();
   answer.id = id;
   reply_->send(std::move(answer));
 }
 
 void Call::begin_stream() {
-  count(200);
   reply_->begin_stream({.content_type = "text/event-stream",
                         .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}},
                         .id = id});
@@ -54,10 +52,7 @@ void Call::fail(std::exception_ptr error) noexcept {
 }
 
 void Call::answer_error(std::exception_ptr error) {
-  if (reply_->is_abandoned()) {
-    count(kClientGone);
-    return prepare_end();
-  }
+  if (reply_->is_abandoned()) return prepare_end();
   if (Clock::now() >= deadline_) {
     return send_error(504,
                       json_text(error_json("the answer took longer than the server's --timeout",
@@ -81,11 +76,6 @@ void Call::send_error(int status, const std::string& body) {
   prepare_end();
   reply_->write("data: " + body + "\n\n");
   reply_->end();
-}
-
-// A stream whose client leaves has begun as an answer with the status 200.
-void Call::count(int status) {
-  if (!is_counted_.exchange(true)) metrics.count_request(path_, status);
 }
 
 void Call::prepare_end() {

@@ -24,11 +24,10 @@ struct ServerEnds : std::exception {
 /// Thread safety: any thread may call any function.
 class Call {
  public:
-  Call(std::string request_id, std::string path, std::shared_ptr<Reply> reply, Metrics& counters,
+  Call(std::string request_id, std::shared_ptr<Reply> reply, Metrics& counters,
        Clock::time_point deadline)
       : id(std::move(request_id)),
         metrics(counters),
-        path_(std::move(path)),
         reply_(std::move(reply)),
         deadline_(deadline) {}
 
@@ -65,14 +64,11 @@ class Call {
  private:
   void answer_error(std::exception_ptr error);
   void send_error(int status, const std::string& body);
-  void count(int status);
   void prepare_end();
 
-  const std::string path_;
   const std::shared_ptr<Reply> reply_;
   const Clock::time_point deadline_;
   std::atomic<bool> is_cancelled_ = false;
-  std::atomic<bool> is_counted_ = false;  // whether the metrics have the status
 };
 
 }  // namespace gpt2::serve

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "serve/answer_sending.h"
 #include "serve/body_framing.h"
 #include "serve/request_ids.h"
 #include "serve/request_target.h"
@@ -26,10 +27,7 @@
 namespace gpt2::serve {
 namespace {
 
-using Headers = std::vector<std::pair<std::string, std::string>>;
-
 constexpr std::chrono::milliseconds kSweep{100};  // how often connections are looked after
-constexpr std::size_t kBlock = 16384;             // of a body that is sent
 
 // A request, from its headers to the end of its answer.
 struct Exchange {
@@ -49,7 +47,7 @@ struct Connection {
 }  // namespace
 
 struct HttpServer::Impl {
-  Impl(int listener, const HttpLimits& limits, Gate gate, Handler handler, Log log);
+  Impl(int listener, const HttpLimits& limits, Gate gate, Handler handler, Note count, Note log);
   ~Impl();
 
   void run(std::chrono::milliseconds wait);
@@ -80,7 +78,7 @@ struct HttpServer::Impl {
   const HttpLimits limits_;
   const Gate gate_;
   const Handler handler_;
-  const Log log_;
+  const Note count_, log_;
   RequestIds ids_;
   Clock::time_point swept_ = Clock::now();
   std::size_t received_ = 0;     // bytes of bodies that are not complete
@@ -93,56 +91,6 @@ namespace {
 Connection* tracked(MHD_Connection* connection) {
   const auto* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
   return static_cast<Connection*>(info->socket_context);
-}
-
-// The function that goes on with a connection that has been suspended, on any thread.
-std::function<void()> resume(MHD_Connection* connection, const Waker& waker) {
-  return [connection, &waker] {
-    MHD_resume_connection(connection);
-    waker.wake();
-  };
-}
-
-// The body of an answer, for libmicrohttpd.
-struct Body {
-  MHD_Connection* connection;
-  std::shared_ptr<Reply> reply;
-  const Waker& waker;
-
-  static ssize_t read(void* context, std::uint64_t, char* buffer, std::size_t max) {
-    const Body& body = *static_cast<Body*>(context);
-    const auto count = body.reply->read(
-        buffer, max, [&body] { MHD_suspend_connection(body.connection); },
-        resume(body.connection, body.waker));
-    if (count) return static_cast<ssize_t>(*count);
-    const bool is_cut = body.reply->is_abandoned();
-    return is_cut ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
-  }
-
-  static void free(void* context) { delete static_cast<Body*>(context); }
-};
-
-void add_headers(MHD_Response* response, const Headers& headers) {
-  for (const auto& [name, value] : headers) {
-    MHD_add_response_header(response, name.c_str(), value.c_str());
-  }
-}
-
-MHD_Result queue(MHD_Connection* connection, const HttpAnswer& answer,
-                 const std::shared_ptr<Reply>& reply, const Headers& more, const Waker& waker) {
-  std::unique_ptr<Body> body(new Body{connection, reply, waker});
-  MHD_Response* const response =
-      MHD_create_response_from_callback(reply->is_stream() ? MHD_SIZE_UNKNOWN : reply->held(),
-                                        kBlock, Body::read, body.get(), Body::free);
-  if (response == nullptr) return MHD_NO;
-  static_cast<void>(body.release());
-  MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer.content_type.c_str());
-  add_headers(response, answer.headers);
-  add_headers(response, more);
-  const MHD_Result result =
-      MHD_queue_response(connection, static_cast<unsigned>(answer.status), response);
-  MHD_destroy_response(response);
-  return result;
 }
 
 // Replaces each %XX of a path or an argument. A NUL, which would end the path, becomes a blank, which
@@ -190,8 +138,13 @@ MHD_Daemon* start(int listener, const HttpLimits& limits, HttpServer::Impl* impl
 
 }  // namespace
 
-HttpServer::Impl::Impl(int listener, const HttpLimits& limits, Gate gate, Handler handler, Log log)
-    : limits_(limits), gate_(std::move(gate)), handler_(std::move(handler)), log_(std::move(log)) {
+HttpServer::Impl::Impl(int listener, const HttpLimits& limits, Gate gate, Handler handler,
+                       Note count, Note log)
+    : limits_(limits),
+      gate_(std::move(gate)),
+      handler_(std::move(handler)),
+      count_(std::move(count)),
+      log_(std::move(log)) {
   raise_file_limit(limits.max_connections);
   daemon = start(listener, limits, this);
   if (daemon == nullptr) reject("libmicrohttpd could not start: ", std::strerror(errno));
@@ -365,7 +318,10 @@ MHD_Result HttpServer::Impl::answer(MHD_Connection* connection, Exchange& exchan
   Headers headers = limits_.headers;
   headers.emplace_back("X-Request-Id", exchange.record.id);
   const MHD_Result result = queue(connection, *answer, exchange.reply, headers, waker);
-  if (result == MHD_YES) exchange.record.status = answer->status;
+  if (result == MHD_YES) {
+    exchange.record.status = answer->status;
+    if (count_) count_(exchange.record);
+  }
   return result;
 }
 
@@ -388,6 +344,7 @@ void HttpServer::Impl::complete(MHD_Connection* connection, void*& context, bool
   if (!exchange->is_handled) received_ -= exchange->request.body.size();
   exchange->reply->detach();
   exchange->record.is_complete = is_complete;
+  if (count_ && exchange->record.status == kClientGone) count_(exchange->record);
   if (log_) log_(exchange->record);
   delete exchange;
   context = nullptr;
@@ -400,9 +357,10 @@ std::size_t HttpServer::Impl::open_requests() const {
   }));
 }
 
-HttpServer::HttpServer(int listener, const HttpLimits& limits, Gate gate, Handler handler, Log log)
+HttpServer::HttpServer(int listener, const HttpLimits& limits, Gate gate, Handler handler,
+                       Note count, Note log)
     : impl_(std::make_unique<Impl>(listener, limits, std::move(gate), std::move(handler),
-                                   std::move(log))) {}
+                                   std::move(count), std::move(log))) {}
 
 HttpServer::~HttpServer() = default;
 

@@ -61,12 +61,14 @@ class HttpServer {
   /// Takes a request and answers it, at once or later, on any thread.
   using Handler = std::function<void(HttpRequest request, std::shared_ptr<Reply> reply)>;
 
-  /// Takes note of a request that has ended. Must not throw.
-  using Log = std::function<void(const HttpRecord&)>;
+  /// Takes note of a request. Must not throw.
+  using Note = std::function<void(const HttpRecord&)>;
 
   /// Serves the clients of a socket that listens. Raises the process's limit of open files if
-  /// max_connections needs it. `log` may be empty. Throws Error if the system refuses.
-  HttpServer(int listener, const HttpLimits& limits, Gate gate, Handler handler, Log log = {});
+  /// max_connections needs it. Calls `count` once for each request, when its status is known, and
+  /// `log` when it has ended; both may be empty. Throws Error if the system refuses.
+  HttpServer(int listener, const HttpLimits& limits, Gate gate, Handler handler, Note count = {},
+             Note log = {});
 
   /// Closes all connections. REQUIRES: no thread answers any more.
   ~HttpServer();

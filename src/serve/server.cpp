@@ -28,7 +28,7 @@ ServiceOptions service_options_of(const ServerOptions& options, const Listener& 
   return service;
 }
 
-HttpServer::Log log_of(const ServerOptions& options) {
+HttpServer::Note log_of(const ServerOptions& options) {
   if (!options.log) return {};
   return [log = options.log](const HttpRecord& record) {
     try {
@@ -50,7 +50,7 @@ Server::Server(std::vector<std::unique_ptr<ServedModel>> models, ServerOptions o
           [this](const HttpRequest& request, std::shared_ptr<Reply> reply) {
             service_.handle(request, std::move(reply));
           },
-          log_of(options_)) {
+          [this](const HttpRecord& record) { service_.count(record); }, log_of(options_)) {
   service_.set_connections([this] { return http_.connections(); });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -131,15 +132,7 @@ bool Service::admits_origin(const HttpRequest& request) const {
   return is_own && (!options_.keys.empty() || is_address(request.host));
 }
 
-std::optional<HttpAnswer> Service::refuse(const HttpRequest& request) {
-  auto answer = refusal_of(request);
-  if (!answer) return std::nullopt;
-  const Route* const route = find_route(request.path);
-  metrics_.count_request(route == nullptr ? "other" : std::string(route->path), answer->status);
-  return answer;
-}
-
-std::optional<HttpAnswer> Service::refusal_of(const HttpRequest& request) const {
+std::optional<HttpAnswer> Service::refuse(const HttpRequest& request) const {
   if (!admits_host(request.host)) {
     return json_answer(
         403, error_json(concat("the host ", quote(request.host, 100),
@@ -180,14 +173,22 @@ std::optional<HttpAnswer> Service::refusal_of(const HttpRequest& request) const 
 
 void Service::handle(const HttpRequest& request, std::shared_ptr<Reply> reply) {
   const Route& route = *find_route(request.path);
-  const auto call = std::make_shared<Call>(request.id, std::string(route.path), std::move(reply),
-                                           metrics_, Clock::now() + options_.timeout);
+  const auto call = std::make_shared<Call>(request.id, std::move(reply), metrics_,
+                                           Clock::now() + options_.timeout);
   try {
     (this->*route.handle)(request, call);
   } catch (const UnknownModel& unknown) {
     call->send(404, error_json(unknown.message, "invalid_request_error", "model_not_found"));
   } catch (...) {
     call->fail(std::current_exception());
+  }
+}
+
+void Service::count(const HttpRecord& record) noexcept {
+  try {
+    const Route* const route = find_route(record.path);
+    metrics_.count_request(route == nullptr ? "other" : std::string(route->path), record.status);
+  } catch (const std::bad_alloc&) {
   }
 }
 

@@ -40,10 +40,13 @@ class Service {
 
   /// HttpServer::Gate: refuses what has no valid key, what a page of another origin may have sent,
   /// and what no path or method serves.
-  [[nodiscard]] std::optional<HttpAnswer> refuse(const HttpRequest& request);
+  [[nodiscard]] std::optional<HttpAnswer> refuse(const HttpRequest& request) const;
 
   /// HttpServer::Handler.
   void handle(const HttpRequest& request, std::shared_ptr<Reply> reply);
+
+  /// Counts a request for /metrics, unless there is no memory for its path and status.
+  void count(const HttpRecord& record) noexcept;
 
   /// Sets the function that counts open connections for /metrics. Without one, they are 0.
   void set_connections(std::function<std::size_t()> connections) {
@@ -65,7 +68,6 @@ class Service {
   struct Route;
   [[nodiscard]] bool admits_host(const std::string& given) const;
   [[nodiscard]] bool admits_origin(const HttpRequest& request) const;
-  [[nodiscard]] std::optional<HttpAnswer> refusal_of(const HttpRequest& request) const;
   [[nodiscard]] static const Route* find_route(const std::string& path);
 
   void get_page(const HttpRequest& request, const std::shared_ptr<Call>& call);

@@ -286,10 +286,13 @@ TEST_CASE("health and metrics") {
   const TestServer fresh;
   CHECK(fresh.post("/v1/completions", {{"prompt", "Tom"}, {"max_tokens", 5}}).status == 200);
   CHECK(fresh.post("/v1/completions", {{"prompt", 5}}).status == 400);
+  const std::string long_body = "{\"prompt\": \"" + std::string(3 << 20, 'x') + "\"}";
+  CHECK(fresh.connect().ask(http_request("POST", "/v1/completions", long_body)).status == 413);
   fresh.await_idle();
   const std::string path = "gpt2_requests_total{path=\"/v1/completions\",status=";
   CHECK(fresh.metric(path + "\"200\"}") == 1);
   CHECK(fresh.metric(path + "\"400\"}") == 1);
+  CHECK(fresh.metric(path + "\"413\"}") == 1);
   const auto prompt = static_cast<double>(bundled::tokenizer().encode("Tom").size());
   CHECK(fresh.metric("gpt2_prompt_tokens_total") == prompt);
   CHECK(fresh.metric("gpt2_completion_tokens_total") == 5);
