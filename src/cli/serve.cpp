@@ -13,6 +13,7 @@
 #include "base/counted.h"
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/paths.h"
 #include "base/read_file.h"
 #include "cli/commands.h"
 #include "cli/generate/writing.h"
@@ -152,7 +153,10 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
   model.is_repeatable = true;
   model.form = "[NAME=]MODEL";
   model.help += "; may be repeated. Requests choose it by NAME, by default the last part of MODEL";
-  model.set = [&settings](const std::string& text) { settings.models.push_back(text); };
+  model.set = [&settings, set = model.set](const std::string& text) {
+    set(text);
+    settings.models.push_back(text);
+  };
   options.add_choice("--chat", "auto|dialog|transcript",
                      "What the messages of a chat become: dialog: DialoGPT's turns; transcript: "
                      "lines that begin with User: and Assistant:; auto (default): dialog if the "
@@ -205,8 +209,8 @@ std::int64_t seconds_of(std::filesystem::file_time_type time) {
 // Returns the form of chats for which HuggingFace's config says that the model was trained.
 ChatForm chat_form_of(const std::filesystem::path& model) {
   constexpr std::size_t kMaxBytes = 16 << 20;
-  const auto file = (is_directory(model) ? model : model.parent_path()) / "config.json";
-  if (!exists(file)) return ChatForm::transcript;
+  const auto file = directory_of(model) / "config.json";
+  if (!is_there(file)) return ChatForm::transcript;
   const auto config = parse_json(read_file(file, kMaxBytes), file.string());
   const auto tasks = config.root.find("task_specific_params");
   const bool is_dialog =

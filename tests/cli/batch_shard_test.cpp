@@ -77,6 +77,9 @@ TEST_CASE("merging says what is missing") {
     CHECK(unfinished_files(batch) == 0);
   };
   refused("there is no file out.I-of-N to merge");
+  CHECK(run({"batch", "in", "-o", "nowhere/out", "--merge"},
+            {.directory = batch.directory.path()})
+            .err == "gpt2: there is no file nowhere/out.I-of-N to merge: first run the shares\n");
   for (const std::string share : {"0/3", "2/3"}) {
     CHECK(batch.run({"--samples", "2", "--shard", share}).status == 0);
   }

@@ -263,6 +263,7 @@ TEST_CASE("a port in use is an error that says what to do") {
   CHECK(run({"serve", "--port", "0", "-m", "=" + std::string(alphabet_model())})
             .err.find("expected NAME=MODEL") != std::string::npos);
   CHECK(run({"serve", "--port", "0", "-m", "a="}).status == 2);
+  CHECK(run({"serve", "--port", "0", "-m", ""}).err.find("a name, found ''") != std::string::npos);
   for (const char* const origin : {"x.example", "https://x.example/", "https://", "a b"}) {
     CHECK(run({"serve", "--port", "0", "--cors", origin}).err.find("--cors: expected * or an") !=
           std::string::npos);

@@ -21,7 +21,9 @@ namespace fs = std::filesystem;
 std::size_t count_of_shards(const std::string& output) {
   const std::string begin = path_of(output).filename().string() + '.', middle = "-of-";
   std::set<std::size_t> counts;
-  for (const auto& entry : fs::directory_iterator(fs::absolute(path_of(output)).parent_path())) {
+  std::error_code ignored;  // without the directory, there are no files
+  const fs::path directory = fs::absolute(path_of(output)).parent_path();
+  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
     const std::string name = entry.path().filename().string();
     const std::size_t at = name.rfind(middle);
     std::size_t index = 0, count = 0;
@@ -59,7 +61,7 @@ class ShardReader {
 
   /// Moves the records of line `number` to `output`. Returns false if not all of them are there.
   bool move(std::size_t number, OutputFile& output, std::size_t& errors) {
-    const std::string begin = concat("{\"line\":", number, ",\"id\":");
+    const std::string begin = record_begin(number);
     std::size_t count = 0, expected = 1;
     for (; !at_end() && line_.text.starts_with(begin); ++count, advance()) {
       const auto record = nlohmann::json::parse(line_.text, nullptr, false);

@@ -16,8 +16,9 @@ std::atomic<int> noted = -1;
 // The system calls this in a thread of its own. When it returns from an event after which the
 // process must end, the system ends the process, so it gives the command time to end by itself.
 BOOL WINAPI note(DWORD event) {
-  if (noted.exchange(static_cast<int>(event)) == static_cast<int>(event)) return FALSE;
+  const bool is_second = noted.exchange(static_cast<int>(event)) >= 0;
   if (event >= CTRL_CLOSE_EVENT) Sleep(INFINITE);
+  if (is_second) return FALSE;
   return TRUE;
 }
 

@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <clocale>
 #include <cstdio>
 #include <cwchar>
 #include <new>
 #include <utility>
 
 #include "cli/system/interrupts.h"
+#include "cli/system/terminal.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
 
@@ -98,8 +98,7 @@ unsigned char LineEditor::Impl::complete(EditLine* editor, int) {
 }
 
 LineEditor::LineEditor(Completions completions) {
-  std::setlocale(LC_CTYPE, "C.UTF-8");  // so that libedit computes the width of characters
-                                        // correctly
+  prepare_widths();
   impl_ = std::make_unique<Impl>(Impl{.completions = std::move(completions)});
   EditLine* const editor = impl_->editor;
   if (editor == nullptr || impl_->history == nullptr) throw std::bad_alloc();

@@ -26,7 +26,8 @@ const nameOfCount = () => state.request.values.get("num_beams") === "1" ? "sampl
 // Shows the command. If tokens are given that the text of the prompt and the prefix does not have,
 // the command reads and writes token ids.
 async function showCommand() {
-  const { values, model } = state.request;
+  const { request } = state;
+  const { values, model } = request;
   const set = [...options.values()].filter((row) => isUsed(row, values) &&
       values.get(row.name) !== JSON.stringify(row.command_default));
   const words = set.filter((row) => !NOT_OF_COMMAND.includes(row.name))
@@ -35,6 +36,7 @@ async function showCommand() {
   byId("command_note").textContent =
     lacks.length ? `The command cannot set ${lacks.join(" and ")}, so its text may differ.` : "";
   const text = await textOfPrompt();
+  if (state.request !== request) return;  // the page shows another one by now
   const prompt = text !== null ? ["-p", text]
     : ["--tokens", "-p", [...state.promptIds, ...idsOf(state.prefix)].join(" ")];
   const command = [...model.command, ...words, ...prompt].map(quoted).join(" ");
