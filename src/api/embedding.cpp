@@ -1,12 +1,13 @@
 #include "api/embedding.h"
 
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
+#include "api/base64.h"
 #include "api/tokens.h"
+#include "base/bytes.h"
 #include "base/fail.h"
 
 namespace gpt2 {
@@ -33,28 +34,9 @@ void normalize(std::vector<float>& vector) {
   for (float& number : vector) number = static_cast<float>(number / length);
 }
 
-// The floats in base64, in little-endian order.
-std::string base64(const std::vector<float>& vector) {
-  constexpr const char* kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  std::uint32_t bits = 0;
-  unsigned count = 0;
-  const auto write = [&](std::uint32_t byte) {
-    bits = bits << 8 | byte;
-    for (count += 8; count >= 6; count -= 6) text += kDigits[bits >> (count - 6) & 63];
-  };
-  for (const float number : vector) {
-    const auto word = std::bit_cast<std::uint32_t>(number);
-    for (int shift = 0; shift < 32; shift += 8) write(word >> shift & 255);
-  }
-  if (count != 0) text += kDigits[bits << (6 - count) & 63];
-  while (text.size() % 4 != 0) text += '=';
-  return text;
-}
-
 Json vector_json(const std::vector<float>& vector, bool is_base64) {
-  if (is_base64) return base64(vector);
+  // The floats lie in little-endian order (base/bytes.h).
+  if (is_base64) return base64(text_of(std::as_bytes(std::span(vector))));
   Json numbers = Json::array();
   for (const float number : vector) numbers.push_back(short_number(number));
   return numbers;

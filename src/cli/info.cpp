@@ -2,7 +2,6 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/generate/draft.h"
@@ -174,7 +173,7 @@ int info(const Arguments& arguments) {
   try {
     settings.path = find_model(settings.name);
   } catch (const Error& error) {
-    if (!std::string_view(error.what()).starts_with("no model '")) throw;
+    if (!is_unknown_name(error)) throw;
     print_places(error, settings.name);
     return 1;
   }

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 #include <vector>
 
 #include "api/nearest.h"
 #include "base/seconds_since.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
-#include "gpt2/error.h"
 #include "gpt2/model_files.h"
 
 namespace gpt2::cli {
@@ -17,14 +17,17 @@ void ModelSettings::find() {
   try {
     path = find_model(name);
   } catch (const Error& error) {
-    const std::string message = error.what();
-    if (!message.starts_with("no model '")) throw;
+    if (!is_unknown_name(error)) throw;
     const bool is_bundled = name == GPT2_BUNDLED_MODEL;
     throw Error(error.code(),
-                message + advice_on_revision(name) +
+                error.what() + advice_on_revision(name) +
                     (is_bundled ? ", with -m; 'gpt2 info'" : "; 'gpt2 info -m " + name + "'") +
                     " lists the places");
   }
+}
+
+bool is_unknown_name(const Error& error) {
+  return std::string_view(error.what()).starts_with("no model '");
 }
 
 std::string advice_on_revision(const std::string& name) {

@@ -6,6 +6,7 @@
 
 #include "cli/options/options.h"
 #include "gpt2/engine.h"
+#include "gpt2/error.h"
 #include "gpt2/model.h"
 #include "gpt2/tokenizer.h"
 
@@ -29,6 +30,9 @@ struct ModelSettings {
   /// Whether tokens are also drafted from the text so far.
   [[nodiscard]] bool looks_up() const { return draft != "off"; }
 };
+
+/// Whether an error of find_model() says that no model has this name; `gpt2 info` lists the places.
+[[nodiscard]] bool is_unknown_name(const Error& error);
 
 /// Returns where the model is if find_model() finds none of this name only because of its revision,
 /// as a part of a message. Returns "" otherwise.

@@ -1,6 +1,5 @@
 #include "serve/completion_job.h"
 
-#include <algorithm>
 #include <chrono>
 #include <future>
 #include <nlohmann/json.hpp>

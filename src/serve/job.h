@@ -23,11 +23,11 @@ class Job {
   [[nodiscard]] bool is_wanted() const { return call_->goes_on(); }
 
   /// Whether compute() has something to do.
-  [[nodiscard]] virtual bool has_own_passes() const { return false; }
+  [[nodiscard]] virtual bool has_own_passes() const = 0;
 
   /// Computes what takes passes of its own, which other texts do not share. Calls `between` between
   /// these passes, so that the texts of other requests go on. Only one job at a time does this.
-  virtual void compute(const std::function<void()>& between) { between(); }
+  virtual void compute(const std::function<void()>& between) = 0;
 
   /// Gives its texts to the scheduler of its model.
   virtual void begin() {}

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMaxTexts = 2048;
 constexpr std::size_t kMaxStops = 256;             // each is sought in the text at each token
 constexpr std::size_t kMaxOptionBytes = 64 << 20;  // of all texts
-constexpr std::size_t kMaxLogprobs = 2'000'000;    // of an answer, those of other tokens included
+constexpr std::size_t kMaxAnswerLogprobs = 2'000'000;  // those of other tokens included
 constexpr std::size_t kTextBytes = 4096;           // that a text holds, without its lists
 constexpr std::size_t kLogprobBytes = 16;          // that a log-probability holds with its token
 
@@ -33,7 +33,7 @@ std::size_t logprobs_of(const CompletionRequest& request, std::size_t n_position
   const bool slides = request.options.overflow == Overflow::slide;
   std::size_t tokens = 0;
   for (const CompletionPrompt& prompt : request.prompts) {
-    const std::size_t room = slides ? kMaxLogprobs : n_positions - prompt.tokens.size() + 1;
+    const std::size_t room = slides ? kMaxAnswerLogprobs : n_positions - prompt.tokens.size() + 1;
     tokens += std::min(prompt.max_new_tokens, room);
     if (request.echo) tokens += prompt.tokens.size();
   }
@@ -69,8 +69,8 @@ void check_limits(const CompletionRequest& request, const ServedModel& model) {
            kMaxOptionBytes, " bytes in all: divide it");
   }
   const std::size_t count = logprobs_of(request, model.config.n_positions);
-  if (count > kMaxLogprobs) {
-    reject("the answer may have ", count, " log-probabilities, but at most ", kMaxLogprobs,
+  if (count > kMaxAnswerLogprobs) {
+    reject("the answer may have ", count, " log-probabilities, but at most ", kMaxAnswerLogprobs,
            " are allowed: divide the request, or ask for fewer logprobs or max_tokens");
   }
   if (request.beams.num_beams == 1) return;

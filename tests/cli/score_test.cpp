@@ -505,7 +505,7 @@ TEST_CASE("score refuses what it cannot do in one line") {
             see);
   CHECK(usage({"--logprobs", "x"}) ==
         "gpt2: --logprobs: expected a whole number, found 'x'; without a number, --logprobs must "
-        "be the last argument" +
+        "be the last argument or stand before another option" +
             see);
   CHECK(usage({"a", "b"}) == "gpt2: unexpected argument 'b'" + see);
   CHECK(usage({"--jsonl", "--choices"}).find("cannot be combined with") != std::string::npos);

@@ -1,6 +1,6 @@
 # What an installation for Windows contains of other projects: utf8proc, which programs with
 # libgpt2.a have to link and which Windows has no package of, and the licences of all libraries that
-# are linked into the programs. tools/package.sh packs the installation as a .zip.
+# are linked into the programs. tools/zip.sh packs the installation as a .zip.
 install(FILES ${UTF8PROC_LIBRARY} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 set(gpt2_licenses_dir ${PROJECT_BINARY_DIR}/licenses)

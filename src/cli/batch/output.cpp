@@ -29,11 +29,6 @@ bool has_error_mark(std::string_view rest) {
 // What stands around the number of the line and the id, with which every record begins.
 constexpr std::string_view kBeforeLine = "{\"line\":", kBeforeId = ",\"id\":\"", kAfterId = "\",";
 
-// The first bytes of every record of a line: its number and its id.
-std::string record_begin(std::size_t line, const std::string& id) {
-  return concat(kBeforeLine, line, kBeforeId, id, kAfterId);
-}
-
 // Whether a text is the beginning of a record, as far as it goes.
 bool may_become_record(std::string_view text) {
   const auto take = [&](std::string_view part) {
@@ -69,6 +64,8 @@ void add_sample(Json& record, const RecordHead& head) {
 }
 
 }  // namespace
+
+std::string record_begin(std::size_t line) { return concat(kBeforeLine, line, kBeforeId); }
 
 std::string record_json(const RecordHead& head, const std::optional<Tokenizer>& tokenizer,
                         std::uint64_t sequence, const std::string& text,
@@ -232,7 +229,7 @@ void RecordReader::advance() {
 }
 
 std::size_t RecordReader::skip(std::size_t line, const std::string& id) {
-  const std::string begin = record_begin(line, id);
+  const std::string begin = concat(record_begin(line), id, kAfterId);
   std::size_t count = 0;
   for (; !at_end() && line_.text.starts_with(begin); ++count) {
     const bool is_cut = line_.text.size() < line_.bytes;

@@ -24,6 +24,9 @@ struct RecordHead {
   std::size_t truncated = 0;   ///< tokens at the prompt's beginning that were left out
 };
 
+/// Returns the first bytes of every record of a line, and of no other line.
+[[nodiscard]] std::string record_begin(std::size_t line);
+
 /// Returns the record of a text, with its newline.
 [[nodiscard]] std::string record_json(const RecordHead& head,
                                       const std::optional<Tokenizer>& tokenizer,

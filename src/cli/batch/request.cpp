@@ -75,7 +75,7 @@ void RequestReader::read_completion(Members& members) {
   }
   const std::size_t samples = settings_.defaults.samples;
   for (const char* const name : {"n", "num_return_sequences"}) {
-    const auto count = members.count(name, 1, kMaxSamples);
+    const auto count = members.count(name, 1, GenerationConfig::kMaxSamples);
     if (count && *count > samples) {
       reject(name, " is ", *count, ", but --samples is ", samples,
              ": give a --samples that no line exceeds");

@@ -168,7 +168,8 @@ bool BatchRun::begin_text() {
     if (!begin_line()) return false;
   }
   Text& text = texts_.emplace_back(Text{.head = head_, .offset = lines_.offset()});
-  const std::size_t stride = settings_.openai ? kMaxSamples : settings_.defaults.samples;
+  const std::size_t stride =
+      settings_.openai ? GenerationConfig::kMaxSamples : settings_.defaults.samples;
   text.sequence = head_.line * stride + head_.sample;
   text.prompt = head_.sample / request_->completion.best_of;
   if (settings_.openai) text.request = request_;

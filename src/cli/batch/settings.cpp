@@ -6,7 +6,7 @@
 
 #include "api/completion_request.h"
 #include "api/hash.h"
-#include "cli/lines/reader.h"
+#include "base/paths.h"
 #include "cli/options/fields.h"
 #include "cli/terminal/console.h"
 #include "gpt2/version.h"
@@ -75,7 +75,7 @@ void add_output_options(Options& options, BatchSettings& settings) {
   options.add_switch("--truncate", defaults.truncate,
                      "Leave out the beginning of prompts that are longer than the context, so that "
                      "--max-new-tokens fit");
-  options.add_number("--samples", defaults.samples, {1, kMaxSamples},
+  options.add_number("--samples", defaults.samples, {1, GenerationConfig::kMaxSamples},
                      "Write N different texts for each line, one record each");
   add_field(options, "logprobs", defaults.options, OptionRange{0, kMaxLogprobs});
 }
@@ -130,9 +130,8 @@ std::uint64_t hash_of_options(const Options& options) {
 
 // With --hf-defaults, these files affect the output, too.
 std::uint64_t hash_of_generation_config(const std::filesystem::path& model, std::uint64_t hash) {
-  const auto directory = is_directory(model) ? model : model.parent_path();
   for (const char* const name : {"generation_config.json", "config.json"}) {
-    const std::filesystem::path file = directory / name;
+    const std::filesystem::path file = directory_of(model) / name;
     if (exists(file)) hash = hash_bytes(read_input(file.string()), hash);
   }
   return hash;

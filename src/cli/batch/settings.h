@@ -7,11 +7,9 @@
 #include "cli/batch/shard.h"
 #include "cli/generate/writing.h"
 #include "cli/model.h"
+#include "gpt2/generation_config.h"
 
 namespace gpt2::cli {
-
-/// The largest number of --samples and "n".
-inline constexpr std::size_t kMaxSamples = 1 << 20;
 
 /// The settings from the arguments of `gpt2 batch`.
 struct BatchSettings {

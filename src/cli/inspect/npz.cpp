@@ -1,6 +1,7 @@
 #include "cli/inspect/npz.h"
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +29,7 @@ class ZipWriter {
   void add(const std::string& name, const std::string& header, std::span<const std::byte> data) {
     const Bytes head = std::as_bytes(std::span(header));
     if (offset_ + header.size() + data.size() > 0xf0000000) {
-      reject("--npz: expected arrays of at most 4 GiB in all, found more: give a shorter text");
+      reject("--npz: expected arrays of at most 3.75 GiB in all, found more: give a shorter text");
     }
     const std::uint32_t size = static_cast<std::uint32_t>(header.size() + data.size());
     std::string entry;

@@ -17,7 +17,7 @@ namespace gpt2::cli {
 /// (gpt2/observed_names.h), with its shapes but without the batch: hook_z has the shape (tokens,
 /// n_head, head_dim), and hook_pattern (n_head, tokens, tokens). Also writes the residual stream
 /// before each half of a block, and the token ids as "tokens". Throws Error if the arrays are too
-/// large for the format (4 GiB). REQUIRES: the activations have all_observed().
+/// large for the format (3.75 GiB). REQUIRES: the activations have all_observed().
 void write_npz(const std::filesystem::path& file, const Report& report,
                const Activations& activations);
 

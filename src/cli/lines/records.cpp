@@ -71,12 +71,12 @@ void AnswerWriter::write(std::size_t first, std::span<const std::optional<std::s
   std::string lines;
   auto answer = answers.begin();
   for (std::size_t i = 0; i < errors.size(); ++i) {
-    Json record = errors[i] ? Json{{"error", *errors[i]}} : std::move(*answer++);
-    if (record.contains("error")) {
-      record["error"] = about_line(first + i, record["error"].get<std::string>());
+    if (errors[i]) {
+      lines += line_of({{"error", about_line(first + i, *errors[i])}});
       ++errors_;
+    } else {
+      lines += line_of(*answer++);
     }
-    lines += line_of(record);
   }
   written_ += errors.size();
   write_stdout(lines);

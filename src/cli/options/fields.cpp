@@ -1,7 +1,6 @@
 #include "cli/options/fields.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <type_traits>
 #include <utility>
 

@@ -89,7 +89,8 @@ void add_format_options(Options& options, Settings& settings) {
     settings.with_logprobs = true;
     if (text.empty() || read_number(text, settings.score.top_logprobs)) return;
     throw UsageError("--logprobs", "expected a whole number, found '" + text +
-                                       "'; without a number, --logprobs must be the last argument");
+                                       "'; without a number, --logprobs must be the last argument "
+                                       "or stand before another option");
   };
   Option& logprobs = options.add(
       "--logprobs", "[K]",

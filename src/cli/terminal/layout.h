@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <string>
-#include <string_view>
 
 // The layout of texts on a terminal: how wide it is, and where lines break.
 

@@ -15,7 +15,7 @@ import os
 import sys
 import sysconfig
 from ctypes import POINTER, c_char_p, c_int32, c_size_t, c_uint64, c_void_p
-from typing import Any, List, Type
+from typing import Any, Type
 
 from . import _structs as c
 from .errors import BY_STATUS, Error, InternalError, NotFoundError, UnsupportedError
@@ -123,21 +123,21 @@ _OTHER_FUNCTIONS = {
 }
 
 
-def _candidates() -> List[str]:
+def _file() -> str:
     given = os.environ.get("GPT2CPP_LIBRARY")
     if given:
-        return [given]
+        return given
     multiarch = sysconfig.get_config_var("MULTIARCH") or ""
     prefixes = [os.path.expanduser("~/.local"), sys.prefix]
     folders = [os.path.join(prefix, *folder) for prefix in prefixes
                for folder in (["lib"], ["lib64"], ["lib", multiarch])]
     package = os.path.join(os.path.dirname(__file__), "libgpt2.so")
     files = [package] + [os.path.join(folder, _SONAME) for folder in folders]
-    return [file for file in files if os.path.exists(file)] + [_SONAME]
+    return next((file for file in files if os.path.exists(file)), _SONAME)
 
 
 def _load() -> ctypes.CDLL:
-    file = _candidates()[0]
+    file = _file()
     try:
         library = ctypes.CDLL(file)
     except OSError as error:
