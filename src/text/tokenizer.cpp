@@ -68,7 +68,7 @@ std::size_t Tokenizer::cut(std::string_view text) const noexcept {
   if (!impl_->can_cut()) return 0;
   for (std::size_t i = text.size(); i-- > 1;) {
     const char before = text[i - 1];
-    const bool is_ascii = before > 0;
+    const bool is_ascii = static_cast<unsigned char>(before) < 0x80;
     if (is_ascii_space(text[i]) && !is_ascii_space(before) && is_ascii) return i;
   }
   return 0;
