@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/float_state.h"
 #include "base/json.h"
 #include "base/json_fields.h"
 #include "base/paths.h"
@@ -80,6 +81,7 @@ GenerationConfig GenerationConfig::load(const std::filesystem::path& path) {
 }
 
 GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view where) {
+  const DefaultFloatState state;
   const auto document = parse_json(text, where);
   const JsonFields fields(document.root, std::string(where));
   for (const auto& [key, neutral] : kNotImplemented) {

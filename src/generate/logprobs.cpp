@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "base/float_state.h"
 #include "generate/processors/softmax.h"
 
 namespace gpt2 {
@@ -52,6 +53,7 @@ void check_top_logprobs(std::size_t top, std::size_t vocab_size) {
 }
 
 TokenLogprob token_logprob(std::span<const float> logits, TokenId token, std::size_t top) {
+  const DefaultFloatState state;
   std::vector<float> scratch(logits.size());
   TokenLogprob score = {0.0f, 0, std::vector<LikelyToken>(top)};
   write_logprob(score, logits, token, scratch);

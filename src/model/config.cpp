@@ -193,6 +193,7 @@ Config Config::parse(std::string_view text, std::string_view where) {
 }
 
 JsonDocument<nlohmann::ordered_json> config_tree(const Config& config) {
+  const DefaultFloatState state;
   if (!std::isfinite(config.layer_norm_epsilon)) reject("layer_norm_epsilon is not finite");
   if (name_of(config.activation_function).empty()) {
     reject("activation_function is ", static_cast<int>(config.activation_function),

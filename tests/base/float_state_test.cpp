@@ -12,6 +12,8 @@
 
 #include "base/hash.h"
 #include "gpt2/beam_search.h"
+#include "gpt2/generate.h"
+#include "gpt2/generation_config.h"
 #include "gpt2/layer_norm.h"
 #include "gpt2/sampler.h"
 #include "gpt2/score.h"
@@ -201,6 +203,30 @@ void add_scores(Results& results) {
   }
 }
 
+void add_logprobs(Results& results) {
+  Session session(odd_model());
+  const GenerationResult text =
+      generate(session, random_tokens(odd_model(), 5, 1),
+               {.max_new_tokens = 20, .ignore_eos = true, .top_logprobs = 3},
+               [](TokenId) { return true; });
+  std::vector<float> logprobs;
+  for (const TokenLogprob& score : text.logprobs) {
+    logprobs.push_back(score.logprob);
+    for (const LikelyToken& other : score.top) logprobs.push_back(other.logprob);
+  }
+  results["logprobs"] = hash_of(logprobs);
+}
+
+void add_configs(Results& results) {
+  Config config;
+  config.layer_norm_epsilon = 1e-5f;
+  results["config"] = std::hash<std::string>()(config.to_json());
+  const SamplingOptions sampling =
+      GenerationConfig::parse(R"({"do_sample": true, "temperature": 0.7, "top_p": 0.93})", "test")
+          .sampling;
+  results["generation config"] = hash_of(std::vector{sampling.temperature, sampling.top_p});
+}
+
 // Computes some of everything that the library computes. `sessions` were made before the state was
 // set.
 Results compute(const DenormalModel& files, std::vector<Session>& sessions,
@@ -222,6 +248,8 @@ Results compute(const DenormalModel& files, std::vector<Session>& sessions,
   add_draws(results, logits);
   add_beams(results, sessions.front().engine(), text.first(5));
   add_scores(results);
+  add_logprobs(results);
+  add_configs(results);
   const LayerNorm norm({kEmbd}, 1e-12f);
   const Tensor x({4, kEmbd}, std::vector<float>(logits.begin(), logits.begin() + 4 * kEmbd));
   results["LayerNorm"] = hash_of(norm(x).values());
