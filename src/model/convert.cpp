@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <type_traits>
 
 #include "base/aligned_buffer.h"
@@ -73,32 +72,47 @@ void convert(Team& team, std::byte* data, const Weight& to, const Weight& from) 
   }
 }
 
+bool needs_change(const Transformer& transformer, const Weight& weight, WeightType type) {
+  const bool is_wpe = &weight == &transformer.embedding.wpe;
+  return weight.float_type() && !is_wpe && type != WeightType::stored && type != weight.type;
+}
+
+template <class AnyTransformer, class F>
+void for_each_weight(AnyTransformer& transformer, const F& f) {
+  for_each_tensor(transformer, [&](auto& tensor, const std::string&, const Shape&) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(tensor)>, Weight>) f(tensor);
+  });
+}
+
 // The bytes of a weight and those between it and the next one, which begins a line of the cache.
 std::size_t room_of(const Weight& weight) { return round_up(weight.bytes(), 64); }
 
 }  // namespace
 
+void check_weight_type(WeightType type) {
+  if (name_of(type).empty()) reject("there is no weight type ", static_cast<int>(type));
+}
+
+bool needs_conversion(const Transformer& transformer, WeightType type) {
+  bool found = false;
+  for_each_weight(transformer, [&](const Weight& weight) {
+    found = found || needs_change(transformer, weight, type);
+  });
+  return found;
+}
+
 void convert_all(Transformer& transformer, WeightType type, std::span<const MappedFile> files,
                  const std::function<void(double share)>& progress) {
-  if (type > WeightType::int4) reject("there is no weight type ", static_cast<int>(type));
+  check_weight_type(type);
   ModelDescription& description = transformer.description;
   Team team(thread_count());
-  const auto needs_change = [&](const Weight& weight) {
-    const bool is_wpe = &weight == &transformer.embedding.wpe;
-    return weight.float_type() && !is_wpe && type != WeightType::stored && type != weight.type;
-  };
   const auto in_new_type = [&](Weight weight) {
     weight.type = type;
     return weight;
   };
-  const auto for_each_weight = [&](const auto& f) {
-    for_each_tensor(transformer, [&](auto& tensor, const std::string&, const Shape&) {
-      if constexpr (std::is_same_v<decltype(tensor), Weight&>) f(tensor);
-    });
-  };
   std::size_t total = 0, room = 0;
-  for_each_weight([&](const Weight& weight) {
-    if (!needs_change(weight)) {
+  for_each_weight(transformer, [&](const Weight& weight) {
+    if (!needs_change(transformer, weight, type)) {
       description.mapped_bytes += weight.bytes();
       return;
     }
@@ -110,8 +124,8 @@ void convert_all(Transformer& transformer, WeightType type, std::span<const Mapp
   transformer.storage.push_back(buffer);
   std::byte* to = buffer->data();
   std::size_t done = 0;
-  for_each_weight([&](Weight& weight) {
-    if (!needs_change(weight)) return;
+  for_each_weight(transformer, [&](Weight& weight) {
+    if (!needs_change(transformer, weight, type)) return;
     Weight changed = in_new_type(weight);
     changed.data = to;
     convert(team, to, changed, weight);

@@ -9,6 +9,12 @@
 
 namespace gpt2 {
 
+/// Throws Error(invalid_argument) if there is no such type.
+void check_weight_type(WeightType type);
+
+/// Whether convert_all() changes a matrix of the transformer.
+[[nodiscard]] bool needs_conversion(const Transformer& transformer, WeightType type);
+
 /// Converts the matrices of a transformer that has its weights to another type, in parallel. The
 /// results lie in one new buffer, which is added to transformer.storage, because only a large
 /// buffer has large pages. Does not convert wpe, matrices that have the type already, and quantized

@@ -78,12 +78,13 @@ Model Model::load(std::span<const MemoryFile> files, const LoadOptions& options)
 }
 
 Model Model::to(WeightType dtype) const {
-  if (name_of(dtype).empty()) reject("there is no weight type ", static_cast<int>(dtype));
-  if (dtype == WeightType::stored || dtype == weight_type()) return *this;
-  if (transformer_->lm_head.is_quantized()) {
+  check_weight_type(dtype);
+  const bool is_other = dtype != WeightType::stored && dtype != weight_type();
+  if (is_other && transformer_->lm_head.is_quantized()) {
     reject("a model whose weights are ", name_of(weight_type()), " cannot be converted to ",
            name_of(dtype), ": start from the model that it was made from");
   }
+  if (!needs_conversion(*transformer_, dtype)) return *this;
   const DefaultFloatState state;
   const auto converted = std::make_shared<Transformer>(*transformer_);
   converted->shared_engine = std::make_shared<Transformer::SharedEngine>();

@@ -91,6 +91,16 @@ TEST_CASE("the description says how many bytes were converted") {
   CHECK(model.description().mapped_bytes == 2 * (211 * 32 + 64 * 32 + 2 * (1 + 4) * 32 * 32));
 }
 
+TEST_CASE("a model is converted if any of its matrices has another type") {
+  const fs::path directory = kCases / "mixed_dtypes";  // its lm_head is F16, its c_attn BF16
+  const Model stored = Model::load(directory);
+  CHECK(stored.weight_type() == WeightType::f16);
+  const Model converted = stored.to(WeightType::f16);
+  CHECK(converted.description().converted_bytes == 2 * 2 * (3 + 4) * 32 * 32);
+  CHECK(converted.to(WeightType::f16).transformer() == converted.transformer());
+  CHECK(stored.to(WeightType::stored).transformer() == stored.transformer());
+}
+
 TEST_CASE("loading tells how much is converted, and ends if that throws") {
   std::vector<double> shares;
   const auto progress = [&](double share) { shares.push_back(share); };
