@@ -40,7 +40,7 @@ void force_isa(std::string_view name);
 
 /// Returns the number of threads that a new Engine uses by default: the number in OMP_NUM_THREADS,
 /// up to 1,024. Without that variable, one for each physical core that the process may use: those
-/// of available_cpus(), as far as the CPU quota of its control group suffices. Two hyperthreads of
+/// of available_cpus(), as far as the CPU quota of its control groups suffices. Two hyperthreads of
 /// a core count once. In both cases at most OMP_THREAD_LIMIT, and at least 1. Determined once, at
 /// the first call.
 [[nodiscard]] int thread_count();

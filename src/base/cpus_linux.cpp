@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "base/control_groups.h"
+
 namespace gpt2 {
 
 CpuSet cpus_of_thread() noexcept {
@@ -34,14 +36,18 @@ int cores_of(const std::vector<int>& cpus) {
 }
 
 double cpu_quota() {
-  double quota = 0.0;
-  double period = 0.0;
-  // cpu.max belongs to version 2 of control groups, and contains "max" if there is no limit.
-  if (!(std::ifstream("/sys/fs/cgroup/cpu.max") >> quota >> period)) {
-    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
-    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
+  double least = 0.0;
+  for (const std::string& group : control_groups("cpu")) {
+    double quota = 0.0, period = 0.0;
+    // cpu.max belongs to version 2 of control groups, and contains "max" if there is no limit.
+    if (!(std::ifstream(group + "/cpu.max") >> quota >> period)) {
+      std::ifstream(group + "/cpu.cfs_quota_us") >> quota;
+      std::ifstream(group + "/cpu.cfs_period_us") >> period;
+    }
+    if (quota <= 0.0 || period <= 0.0) continue;
+    least = least == 0.0 ? quota / period : std::min(least, quota / period);
   }
-  return quota > 0.0 && period > 0.0 ? quota / period : 0.0;
+  return least;
 }
 
 }  // namespace gpt2
