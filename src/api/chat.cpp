@@ -42,14 +42,19 @@ std::string read_content(const json& content, const std::string& name) {
   std::string text;
   for (std::size_t i = 0; i < content.size(); ++i) {
     const json& part = content[i];
-    if (!part.is_object() || part.value("type", json()) != "text") {
+    const auto member = [&](const char* key) -> const json& {
+      static const json none;
+      const auto found = part.find(key);
+      return found == part.end() ? none : *found;
+    };
+    if (!part.is_object() || !is_text(member("type"), "text")) {
       reject(name, ": expected parts of the type \"text\" alone: the model reads texts");
     }
-    const json found = part.value("text", json());
+    const json& found = member("text");
     if (!found.is_string()) {
       reject(name, "[", i, "].text: expected a text, found ", found.type_name());
     }
-    text += found.get<std::string>();
+    text += found.get_ref<const std::string&>();
   }
   return text;
 }
@@ -115,11 +120,14 @@ void read_logprobs(Members& members, CompletionRequest& request) {
 void refuse_tools(Members& members) {
   for (const char* const name : {"tools", "tool_choice", "functions", "function_call", "audio"}) {
     const json* const value = members.find(name);
-    if (value == nullptr || *value == "none" || *value == json::array()) continue;
+    if (value == nullptr || is_text(*value, "none")) continue;
+    if (value->is_array() && value->empty()) continue;
     reject(name, ": the model cannot do this: remove it");
   }
   const json* const format = members.find("response_format");
-  if (format != nullptr && *format != json{{"type", "text"}}) {
+  const bool is_plain = format != nullptr && format->is_object() && format->size() == 1 &&
+                        format->contains("type") && is_text((*format)["type"], "text");
+  if (format != nullptr && !is_plain) {
     members.refuse("response_format", "{\"type\":\"text\"}, the only form of an answer");
   }
 }

@@ -15,9 +15,9 @@ void clear_tree(Json& tree) noexcept {
   tree.clear();
 }
 
-/// A JSON tree that can be destroyed when there is no memory left. Our code must not hold or copy
-/// arrays and objects in any other way. In particular, it must not construct them from nested
-/// braces, because these make temporary arrays.
+/// A JSON tree that can be destroyed when there is no memory left. Code that reads files and
+/// requests must not hold or copy arrays and objects in any other way. In particular, it must not
+/// construct them from nested braces, because these make temporary arrays.
 template <class Json>
 class JsonDocument {
  public:

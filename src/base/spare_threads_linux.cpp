@@ -15,12 +15,10 @@
 namespace gpt2 {
 namespace {
 
-// Returns the size of a stack as OMP_STACKSIZE, or libgomp's own GOMP_STACKSIZE, states it: a
-// number and a unit, which is kilobytes if it is missing. 0 if neither variable has a valid value;
-// OpenMP then uses the default size of the system.
-std::size_t openmp_stack_size() noexcept {
-  const char* text = std::getenv("OMP_STACKSIZE");
-  if (text == nullptr) text = std::getenv("GOMP_STACKSIZE");
+// Returns the size of a stack as this variable states it: a number and a unit, which is kilobytes
+// if it is missing. 0 if it has no valid value.
+std::size_t stack_size_in(const char* variable) noexcept {
+  const char* const text = std::getenv(variable);
   if (text == nullptr) return 0;
   char* unit = nullptr;
   const std::size_t number = std::strtoul(text, &unit, 10);
@@ -33,6 +31,13 @@ std::size_t openmp_stack_size() noexcept {
     case 'g': return number << 30;
     default: return 0;
   }
+}
+
+// Returns the size of a stack of OpenMP's threads; GOMP_STACKSIZE is libgomp's own variable. 0: the
+// default size of the system.
+std::size_t openmp_stack_size() noexcept {
+  const std::size_t size = stack_size_in("OMP_STACKSIZE");
+  return size > 0 ? size : stack_size_in("GOMP_STACKSIZE");
 }
 
 // The attributes of a thread with such a stack.

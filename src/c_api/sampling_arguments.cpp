@@ -95,6 +95,7 @@ GenerationArguments::GenerationArguments(const gpt2_tokenizer* text_tokenizer,
     return !cancel.is_set() && (!call || call(user, id));
   };
   if (given.on_token) target.on_token_of_text = target.on_token;
+  target.is_wanted = [cancel] { return !cancel.is_set(); };
 }
 
 }  // namespace gpt2::c_api

@@ -21,9 +21,10 @@ namespace {
 constexpr std::size_t kMaxIndexBytes = 64 << 20;
 constexpr std::size_t kMaxShards = 1'000;
 
+// With a colon, a name can begin with a drive of Windows.
 bool is_plain_file_name(const std::string& name) {
   const bool is_clean = std::none_of(name.begin(), name.end(), [](char c) {
-    return c == '/' || c == '\\' || static_cast<unsigned char>(c) < 0x20;
+    return c == '/' || c == '\\' || c == ':' || static_cast<unsigned char>(c) < 0x20;
   });
   return is_clean && !name.empty() && name != "." && name.find("..") == std::string::npos;
 }

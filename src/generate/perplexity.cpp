@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/float_state.h"
+#include "generate/check_tokens.h"
 #include "generate/logprobs.h"
 #include "generate/scored_window.h"
 #include "generate/window_scores.h"
@@ -31,11 +32,7 @@ void check(const Model& a, const Model& b, std::span<const TokenId> tokens) {
   if (tokens.size() < 2) {
     reject("comparing perplexity takes a text of two tokens or more, got ", tokens.size());
   }
-  for (const TokenId token : tokens) {
-    if (token < 0 || static_cast<std::size_t>(token) >= vocab_size) {
-      reject("token id ", token, " is outside the models' vocabulary of ", vocab_size);
-    }
-  }
+  check_tokens(tokens, a.config(), "the text");
 }
 
 // Runs both models on the same text.

@@ -1,6 +1,5 @@
 #include "inspect/contributions.h"
 
-#include <numeric>
 
 #include "inspect/vectors.h"
 #include "model/engine_impl.h"

@@ -1,7 +1,11 @@
 #include "gpt2/inspect.h"
 
+#include <set>
+#include <utility>
+
 #include "base/fail.h"
 #include "base/float_state.h"
+#include "generate/check_tokens.h"
 #include "gpt2/session.h"
 #include "inspect/contributions.h"
 #include "inspect/lens.h"
@@ -18,11 +22,7 @@ void check(const Config& config, std::span<const TokenId> tokens, const InspectO
     reject("expected a target for each of the ", tokens.size(), " tokens, got ",
            options.targets.size());
   }
-  for (const TokenId target : options.targets) {
-    if (target >= 0 && static_cast<std::size_t>(target) < config.vocab_size) continue;
-    reject("the target ", target, " is not in the vocabulary: expected 0 to ",
-           config.vocab_size - 1);
-  }
+  check_tokens(options.targets, config, "the targets");
 }
 
 // Runs the pass. The caller's observer sees what it wants, and `record` sees everything.
@@ -30,11 +30,15 @@ void run_pass(const Engine& engine, std::span<const TokenId> tokens, const Obser
               PassRecord& record) {
   Session session(engine, {.max_tokens = tokens.size()});
   Observer observer = callers;
+  std::set<std::pair<Observed, std::size_t>> wanted;
+  observer.wants = [&](Observed what, std::size_t layer) {
+    if (callers.see && (!callers.wants || callers.wants(what, layer))) wanted.emplace(what, layer);
+    return true;
+  };
   observer.see = [&](const Observation& seen) {
     record.see(seen);
-    if (callers.see && (!callers.wants || callers.wants(seen.what, seen.layer))) callers.see(seen);
+    if (wanted.contains({seen.what, seen.layer})) callers.see(seen);
   };
-  observer.wants = {};
   const Slice slice = {&session, tokens, {}};
   forward({&slice, 1}, observer);
 }

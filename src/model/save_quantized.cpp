@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <fstream>
 #include <string>
-#include <system_error>
 
 #include "base/bytes.h"
 #include "base/fail.h"
@@ -97,10 +96,11 @@ void save_quantized(const Model& model, const fs::path& source, const fs::path& 
                     const std::function<void(double share)>& progress) {
   const Transformer& transformer = *model.transformer();
   if (!transformer.lm_head.is_quantized()) reject("only int8 and int4 weights can be saved");
-  const fs::path from = fs::absolute(directory_of(source));
+  fs::path from = directory_of(source);
   NewDirectory directory(out);
   const fs::path& partial = directory.partial();
   try {
+    from = fs::absolute(from);  // in case `progress` changes the working directory
     TensorTable tensors;
     const auto add = [&](const auto& tensor, const std::string& name, const Shape& shape) {
       const TensorView view = view_of(tensor, shape);

@@ -446,6 +446,33 @@ static int submit_another(void* user, gpt2_token id) {
   return 1;
 }
 
+static void test_cancelling_a_text_that_waits(void) {
+  gpt2_scheduler* scheduler = NULL;
+  gpt2_scheduler_options scheduler_options;
+  gpt2_generate_options options = greedy_options();
+  gpt2_generation* generation = NULL;
+  int32_t has_more = 0;
+  uint64_t first = 0, waiting = 0;
+  gpt2_scheduler_options_init(&scheduler_options, sizeof scheduler_options);
+  scheduler_options.max_sequences = 1;
+  CHECK(gpt2_scheduler_new(model, &scheduler_options, &scheduler) == GPT2_OK);
+  CHECK(gpt2_scheduler_submit(scheduler, NULL, once, kOnce, &options, &first) == GPT2_OK);
+  options.cancel = new_cancel(0);
+  CHECK(gpt2_scheduler_submit(scheduler, NULL, once, kOnce, &options, &waiting) == GPT2_OK);
+  CHECK(gpt2_scheduler_step(scheduler, &has_more) == GPT2_OK);
+  CHECK(gpt2_scheduler_take(scheduler, waiting, &generation) == GPT2_OK);
+  CHECK(generation == NULL);
+  CHECK(gpt2_cancel_set(options.cancel, 1) == GPT2_OK);
+  CHECK(gpt2_scheduler_step(scheduler, &has_more) == GPT2_OK);
+  CHECK(gpt2_scheduler_take(scheduler, waiting, &generation) == GPT2_OK);
+  CHECK(generation != NULL && generation->finish_reason == GPT2_FINISH_CANCELLED);
+  gpt2_generation_free(generation);
+  CHECK(gpt2_scheduler_take(scheduler, first, &generation) == GPT2_OK);
+  CHECK(generation == NULL);
+  gpt2_cancel_free(options.cancel);
+  gpt2_scheduler_free(scheduler);
+}
+
 static void test_scheduler(void) {
   struct follow_up next = {NULL, 0};
   gpt2_generate_options options = greedy_options();
@@ -637,6 +664,7 @@ int main(void) {
   test_observer_stops();
   test_progress_stops();
   test_load_stops();
+  test_cancelling_a_text_that_waits();
   test_scheduler();
   test_threads();
   test_cancel_from_another_thread();

@@ -131,7 +131,7 @@ TEST_CASE("refused: a malformed shard index") {
 
 TEST_CASE("refused: a shard whose name could lead out of the directory") {
   const TemporaryDirectory directory;
-  for (const char* name : {"../x", "/etc/x", "a/b", "a\\\\b", "..", ".", "", "a\\u0000b", "x\\n"}) {
+  for (const char* name : {"../x", "/etc/x", "C:x", "a/b", "a\\\\b", "..", ".", "", "a\\u0000b", "x\\n"}) {
     CAPTURE(name);
     const std::string json = R"({"weight_map":{"a":")" + std::string(name) + "\"}}";
     CHECK(refusal(directory.write("model.safetensors.index.json", json))

@@ -141,7 +141,8 @@ TEST_CASE("a token outside the vocabulary is refused, even if it is the last one
       text[at] = bad;
       CHECK(test::refusal_of([&] {
               static_cast<void>(compare_perplexity(model, model, text, kNoProgress));
-            }) == "token id " + std::to_string(bad) + " is outside the models' vocabulary of 211");
+            }) == "the text, token " + std::to_string(at + 1) +
+                      ": expected an id from 0 to 210, got " + std::to_string(bad));
     }
   }
   const std::vector<TokenId> one = {1};

@@ -408,9 +408,15 @@ TEST_CASE("a caller's observer sees what it wants, and its exception ends the in
     CHECK(piece.what == Observed::ln_f_output);
     seen += piece.rows;
   };
-  options.observer.wants = [](Observed what, std::size_t) { return what == Observed::ln_f_output; };
+  std::set<std::pair<Observed, std::size_t>> asked;
+  options.observer.wants = [&](Observed what, std::size_t layer) {
+    CHECK(seen == 0);  // before the pass
+    CHECK(asked.emplace(what, layer).second);
+    return what == Observed::ln_f_output;
+  };
   (void)inspect(engine, ids, options);
   CHECK(seen == ids.size());
+  options.observer.wants = [](Observed what, std::size_t) { return what == Observed::ln_f_output; };
   options.observer.see = [](const Observation&) { throw std::runtime_error("enough"); };
   CHECK_THROWS_WITH(inspect(engine, ids, options), "enough");
 }
