@@ -128,7 +128,7 @@ struct Inspection {
   /// tokens in its place. Token 0 has the log-probability NaN, because no token precedes it.
   std::vector<TokenLogprob> scores;
 
-  std::vector<std::vector<NormInspection>> norms;  ///< [norm_index()][token]
+  std::vector<std::vector<NormInspection>> norms;  ///< [NormIndex][token]
 
   /// [2 * layer + half][token], where half 0 is attention and half 1 the feed-forward layer.
   std::vector<std::vector<UpdateInspection>> updates;

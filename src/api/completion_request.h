@@ -60,8 +60,7 @@ struct CompletionRequest {
 [[nodiscard]] CompletionRequest read_completion_request(const nlohmann::json& body,
                                                         const RequestContext& context);
 
-/// Reads "n", "num_return_sequences" and "best_of" into the request, and "stream" and
-/// "stream_options".
+/// Reads "n" or "num_return_sequences", "stream" and "stream_options" into the request.
 void read_answer_members(Members& members, CompletionRequest& request);
 
 /// Adds a prompt to the request: makes it fit into the context, and limits its text.

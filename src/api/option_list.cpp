@@ -59,9 +59,9 @@ Json value_json(const T& value) {
 }
 
 template <class Field, class Values>
-Json row_json(Field field, const Values& defaults, const Values& of_command) {
+Json row_json(const Field& of_table, const Values& defaults, const Values& of_command) {
   using T = typename Field::Value;
-  if (std::string_view(field.name) == "logprobs") field.range.max = kMaxLogprobs;
+  const Field field = of_requests(of_table);
   Json row = {{"name", field.name},
               {"role", name_of(field.role)},
               {"origin", name_of(field.origin)},

@@ -11,10 +11,10 @@ namespace {
 
 // Sets the option of a row from the member with this name.
 template <class Field, class Values>
-void read_field(Members& members, Field field, Values& values, const char* name) {
+void read_field(Members& members, const Field& row, Values& values, const char* name) {
   const nlohmann::json* const value = members.find(name);
   if (value == nullptr) return;
-  if (std::string_view(field.name) == "logprobs") field.range.max = kMaxLogprobs;
+  const Field field = of_requests(row);
   using Codec = OptionJson<typename Field::Value>;
   if (!Codec::read(*value, field.range, values.*field.member)) {
     members.refuse(name, Codec::form(field.range));

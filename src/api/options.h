@@ -16,6 +16,13 @@ namespace gpt2 {
 /// The largest number of "logprobs". It keeps results that wait to be written small.
 inline constexpr std::size_t kMaxLogprobs = 100;
 
+/// Returns a row of the table with the range that requests have.
+template <class Field>
+[[nodiscard]] Field of_requests(Field field) {
+  if (std::string_view(field.name) == "logprobs") field.range.max = kMaxLogprobs;
+  return field;
+}
+
 /// Calls visit(field, values) for each row of the table that GenerationOptions and its
 /// SamplingOptions have. `values` is the struct that has the field.
 template <class Visitor>

@@ -6,8 +6,8 @@
 namespace gpt2 {
 
 /// Returns the path that is written like this in UTF-8. On Windows, the constructor of a path would
-/// read the bytes in another encoding. string() of the result is `text` again. On Windows, names are
-/// in UTF-16, so there the result has U+FFFD in place of bytes that are not UTF-8.
+/// read the bytes in another encoding. string() of the result is `text` again. On Windows, names
+/// are in UTF-16, so there the result has U+FFFD in place of bytes that are not UTF-8.
 [[nodiscard]] std::filesystem::path path_of(std::string_view text);
 
 /// Throws Error(invalid_argument) if the path contains a NUL byte. The system would treat the NUL

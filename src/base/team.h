@@ -1,8 +1,6 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <thread>
 
@@ -20,8 +18,9 @@ namespace gpt2 {
 /// OpenMP starts, counts and places the helpers: they are the threads of one parallel region, which
 /// lasts as long as the team. OpenMP's own barriers make every thread wait for all others, so the
 /// steps do not use them. The caller never enters the region, because it returns to its program
-/// after each step. Another thread, the host, opens the region in its stead and is the first helper.
-/// So it makes no difference whether the caller itself is in a parallel region of its program.
+/// after each step. Another thread, the host, opens the region in its stead and is the first
+/// helper. So it makes no difference whether the caller itself is in a parallel region of its
+/// program.
 ///
 /// If OMP_PLACES or OMP_PROC_BIND makes OpenMP bind threads to places, the host is thread 0 of the
 /// region and therefore bound to the first place, where the caller is, too. Then the host is not a

@@ -1,4 +1,3 @@
-#include <optional>
 
 #include "c_api/arguments.h"
 #include "c_api/option_values.h"

@@ -37,14 +37,8 @@ std::span<const float> logits_of(const gpt2_sampler& sampler, const float* logit
 }  // namespace
 
 const char* gpt2_finish_reason_name(gpt2_finish_reason reason) {
-  switch (reason) {
-    case GPT2_FINISH_END_OF_TEXT: return "end_of_text";
-    case GPT2_FINISH_STOP_STRING: return "stop_string";
-    case GPT2_FINISH_LENGTH: return "length";
-    case GPT2_FINISH_CONTEXT_FULL: return "context_full";
-    case GPT2_FINISH_CANCELLED: return "cancelled";
-    default: return "unknown";
-  }
+  const std::string_view name = gpt2::name_of(static_cast<gpt2::FinishReason>(reason));
+  return name.empty() ? "unknown" : name.data();
 }
 
 gpt2_status gpt2_generate(gpt2_session* session, const gpt2_tokenizer* tokenizer,

@@ -1,7 +1,6 @@
 #include <limits>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "c_api/arguments.h"
 #include "c_api/option_values.h"

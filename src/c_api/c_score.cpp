@@ -9,7 +9,6 @@
 #include "c_api/results.h"
 #include "c_api/sampling_arguments.h"
 #include "gpt2/embed.h"
-#include "gpt2/score.h"
 
 using namespace gpt2::c_api;
 

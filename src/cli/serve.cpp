@@ -276,7 +276,8 @@ void note_open_host(const serve::Server& server, const serve::ServerOptions& opt
 
 int serve(const Arguments& arguments) {
   const ServeSettings settings = read_serve_settings(arguments);
-  // Before the models are loaded, because in process 1 of a container, signals have no default action.
+  // Before the models are loaded, because in process 1 of a container, signals have no default
+  // action.
   note_interrupts();
   std::vector<std::unique_ptr<serve::ServedModel>> models;
   for (const std::string& model : settings.models) {

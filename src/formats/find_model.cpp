@@ -167,8 +167,8 @@ bool is_hub_name(std::string_view name) {
 // Returns what someone who gave this name should know or do.
 std::string advice(const fs::path& model) {
   if (model == GPT2_BUNDLED_MODEL) {
-    return "it is in models/ of the sources and share/gpt2/models of an installation: give its path, "
-           "or another model";
+    return "it is in models/ of the sources and share/gpt2/models of an installation: give its "
+           "path, or another model";
   }
   if (directory_exists(model)) return "the directory ./" + model.string() + " has no model";
   if (file_exists(model)) return "if the file is meant, write ./" + model.string();
@@ -190,7 +190,8 @@ std::string advice(const fs::path& model) {
 [[noreturn]] void refuse(const fs::path& model) {
   if (model.string().find('"') != std::string::npos) {
     fail(ErrorCode::not_found, "no model '" + model.string() + "'",
-         "the name has a quotation mark; on Windows, leave out the backslash before the closing one");
+         "the name has a quotation mark; on Windows, leave out the backslash before the closing "
+         "one");
   }
   if (is_explicit(model)) {
     fail(ErrorCode::not_found, model.string(),

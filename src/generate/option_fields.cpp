@@ -1,6 +1,5 @@
 #include "gpt2/option_fields.h"
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 

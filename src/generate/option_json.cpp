@@ -1,6 +1,5 @@
 #include "generate/option_json.h"
 
-#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstdint>

@@ -4,13 +4,18 @@
 
 namespace gpt2 {
 
+ScoredWindow window_at(std::size_t begin, std::size_t reached, std::size_t tokens,
+                       std::size_t context) {
+  const std::size_t end = std::min(begin + context, tokens);
+  return {begin, std::max(reached, begin + 1), end, end - reached};
+}
+
 std::vector<ScoredWindow> windows_of(std::size_t tokens, std::size_t context, std::size_t stride) {
   std::vector<ScoredWindow> windows;
   std::size_t reached = 0;  // the end of the previous window
   for (std::size_t begin = 0; reached < tokens; begin += stride) {
-    const std::size_t end = std::min(begin + context, tokens);
-    windows.push_back({begin, std::max(reached, begin + 1), end, end - reached});
-    reached = end;
+    windows.push_back(window_at(begin, reached, tokens, context));
+    reached = windows.back().end;
   }
   return windows;
 }

@@ -10,6 +10,11 @@
 
 namespace gpt2 {
 
+/// Returns the window that begins at token `begin`, or ends where the text of this many tokens does.
+/// `reached` is the end of the window before it, or 0. Its nll is 0.
+[[nodiscard]] ScoredWindow window_at(std::size_t begin, std::size_t reached, std::size_t tokens,
+                                     std::size_t context);
+
 /// Returns the windows for scoring a text with this many tokens. Their nll is 0. REQUIRES: 1 <=
 /// stride <= context.
 [[nodiscard]] std::vector<ScoredWindow> windows_of(std::size_t tokens, std::size_t context,

@@ -37,10 +37,9 @@ struct TextScorer::Impl {
     std::vector<ScoredWindow> windows;
     for (std::size_t begin = 0, from = reached; from < text.size() && from < reached + kGroup;
          begin += options.stride) {
-      const std::size_t end = std::min(begin + options.context, text.size());
-      if (end < begin + options.context && !is_finished) break;
-      windows.push_back({begin, std::max(from, begin + 1), end, end - from});
-      from = end;
+      if (text.size() < begin + options.context && !is_finished) break;
+      windows.push_back(window_at(begin, from, text.size(), options.context));
+      from = windows.back().end;
     }
     return windows;
   }

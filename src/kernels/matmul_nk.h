@@ -108,9 +108,9 @@ template <std::size_t kMaxRows, class F>
 }
 
 /// Computes the sums (m, kDotWidth) of all rows and `columns` columns if x has few rows. The rows
-/// of x stay in the cache, while kWalk.streams rows of w that lie far apart are read at once. Each of
-/// these is part of one long stream from memory. For a few rows of x, this was a fifth faster than
-/// reading adjacent rows of w.
+/// of x stay in the cache, while kWalk.streams rows of w that lie far apart are read at once. Each
+/// of these is part of one long stream from memory. For a few rows of x, this was a fifth faster
+/// than reading adjacent rows of w.
 template <class Vec, DotWalk kWalk, std::size_t kMaxRows, class Stored>
 void dot_streams(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
   // How many elements to prefetch ahead. With 8 rows of x, 3072 bytes were 5 % faster than 1024
@@ -139,12 +139,12 @@ void dot_panel(const Matmul& product, const Stored* w, std::size_t columns, floa
   for_tiles<Vec::kDotRows>(product.m, [&](std::size_t row, auto rows) {
     std::size_t n = 0;
     for (; n + kColumns <= columns; n += kColumns) {
-      dot_tile<Vec, kDotTiles<Vec>, rows.value, kColumns>(product, row, w + n * product.k, sums + n, kPanel,
-                                                 1, kColumns * product.k);
+      dot_tile<Vec, kDotTiles<Vec>, rows.value, kColumns>(
+          product, row, w + n * product.k, sums + n, kPanel, 1, kColumns * product.k);
     }
     for (; n < columns; ++n) {
-      dot_tile<Vec, kDotTiles<Vec>, rows.value, 1>(product, row, w + n * product.k, sums + n, kPanel, 1,
-                                          product.k);
+      dot_tile<Vec, kDotTiles<Vec>, rows.value, 1>(product, row, w + n * product.k, sums + n,
+                                                   kPanel, 1, product.k);
     }
   });
 }

@@ -1,8 +1,6 @@
 #include "model/quantize.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstring>
 
 #include "base/float16.h"
@@ -120,17 +118,17 @@ void quantize_int4(std::byte* quantized, const StoredMatrix& w, std::size_t pane
 
 void dequantize_int8(float* y, const std::byte* quantized, std::size_t k, std::size_t column) {
   dequantize<kInt8Block>(y, quantized, k, column, kInt8BlockBytes,
-                     [](const std::byte* codes, std::size_t i, std::size_t n) {
-                       return static_cast<int>(codes[int8_index(i, n)]) - 128;
-                     });
+                         [](const std::byte* codes, std::size_t i, std::size_t n) {
+                           return static_cast<int>(codes[int8_index(i, n)]) - 128;
+                         });
 }
 
 void dequantize_int4(float* y, const std::byte* quantized, std::size_t k, std::size_t column) {
   dequantize<kInt4Block>(y, quantized, k, column, kInt4BlockBytes,
-                     [](const std::byte* codes, std::size_t i, std::size_t n) {
-                       const auto byte = static_cast<unsigned>(codes[int4_index(i, n)]);
-                       return static_cast<int>(kInt4Codebook[byte >> int4_shift(i) & 15]);
-                     });
+                         [](const std::byte* codes, std::size_t i, std::size_t n) {
+                           const auto byte = static_cast<unsigned>(codes[int4_index(i, n)]);
+                           return static_cast<int>(kInt4Codebook[byte >> int4_shift(i) & 15]);
+                         });
 }
 
 }  // namespace gpt2

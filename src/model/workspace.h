@@ -37,7 +37,7 @@ class Workspace {
   AlignedBuffer<float> scales;
   AlignedBuffer<std::int32_t> offsets;
 
-  /// How products of one row read their weights.
+  /// How products of a single row and of a few rows read their weights.
   WalkChoices walks;
 
   /// The chunk sums of a product of at most kChunkRows rows.

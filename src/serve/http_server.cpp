@@ -93,8 +93,8 @@ Connection* tracked(MHD_Connection* connection) {
   return static_cast<Connection*>(info->socket_context);
 }
 
-// Replaces each %XX of a path or an argument. A NUL, which would end the path, becomes a blank, which
-// no path has.
+// Replaces each %XX of a path or an argument. A NUL, which would end the path, becomes a blank,
+// which no path has.
 std::size_t unescape(void*, MHD_Connection*, char* text) {
   const std::size_t size = MHD_http_unescape(text);
   std::replace(text, text + size, '\0', ' ');

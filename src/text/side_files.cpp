@@ -9,8 +9,8 @@ using nlohmann::json;
 
 // The names of special tokens, in the order in which HuggingFace's transformers assigns ids to
 // those that have none.
-constexpr std::array<const char*, 7> kSpecialNames = {"bos_token", "eos_token", "unk_token", "sep_token",
-                                               "pad_token", "cls_token", "mask_token"};
+constexpr std::array<const char*, 7> kSpecialNames = {
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
 // GPT2Tokenizer's default for the first three special tokens, if no file names one.
 constexpr const char* kEndOfText = "<|endoftext|>";
 constexpr std::size_t kDefaulted = 3;
@@ -54,8 +54,8 @@ void declare_list(const JsonFields& fields, Tokenizer::Impl& tokenizer) {
   }
 }
 
-// Declares the special token of kSpecialNames[name] and returns its id, if it has one. If both files name
-// the token, tokenizer_config.json takes precedence.
+// Declares the special token of kSpecialNames[name] and returns its id, if it has one. If both files
+// name the token, tokenizer_config.json takes precedence.
 std::optional<TokenId> declare_named(const JsonFields& config, const JsonFields& map,
                                      std::size_t name, Tokenizer::Impl& tokenizer) {
   AddedToken token;
