@@ -35,14 +35,16 @@ struct Slice {
   std::span<float> logits;  ///< (k, vocab_size), k <= n: receives the logits of the last k tokens
 };
 
-/// The order in which passes of a single token read the matrices of one shape (k input features, n
-/// output features). Memory limits the speed of such passes, and which order is the fastest depends
-/// on the CPU, so an engine tries several during its first passes, and again now and then. With the
-/// environment variable GPT2_TUNE=off, it always uses the same one. No result depends on it.
+/// The order in which passes of a single token, or of a few, read the matrices of one shape (k
+/// input features, n output features). Memory limits the speed of such passes, and which order is
+/// the fastest depends on the CPU, so an engine tries several during its first passes, and again
+/// now and then. With the environment variable GPT2_TUNE=off, it always uses the same one. No
+/// result depends on it.
 struct WalkChoice {
   WeightType type = WeightType::f32;
   std::size_t k = 0, n = 0;
-  std::string walk;   ///< in words: "8 rows of 4 vectors, prefetched"
+  bool is_single_row = true;  ///< whether it is for a single token; otherwise for a few
+  std::string walk;   ///< in words: "8 rows, prefetched"
   double gain = 1.0;  ///< how many times as fast it was as the one that GPT2_TUNE=off uses
 };
 
@@ -115,9 +117,10 @@ class Engine {
   /// How the sessions of this engine hold keys and values: f32 or f16, never `automatic`.
   [[nodiscard]] KVType kv_type() const noexcept;
 
-  /// Returns how passes of a single token read the matrices of the model, and of the quantized
-  /// copies that draft for it, as far as such passes have run: an entry for each shape of 256 KiB
-  /// or more. Empty with GPT2_TUNE=off, and with the instruction set "scalar".
+  /// Returns how passes of a single token, and of a few, read the matrices of the model and of the
+  /// quantized copies that draft for it, as far as such passes have run: an entry for each shape of
+  /// 256 KiB or more. Float matrices have entries of a few tokens only for passes of two. Empty
+  /// with GPT2_TUNE=off, and with the instruction set "scalar".
   ///
   /// Waits for a running pass to end. Throws std::bad_alloc and, in a callback of a pass of this
   /// engine, Error(invalid_argument).

@@ -186,7 +186,7 @@ struct Walks {
   std::size_t count;                ///< the number of walks, all of which suit a single row
   std::size_t of_several_rows = 1;  ///< how many of them, from the first on, suit several rows
   std::size_t max_rows = kMaxRows;  ///< what several rows are: 2 ... max_rows
-  const char* name[kMaxWalks];      ///< for people: "8 rows of 4 vectors, prefetched"
+  const char* name[kMaxWalks];      ///< for people: "8 rows, prefetched"
   Kernel kernel[kMaxWalks];
 
   /// Returns the kernel with the walk to use if nothing has been measured.

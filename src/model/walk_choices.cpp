@@ -36,8 +36,8 @@ Contest* WalkChoices::find(const Weight& weight, bool is_single_row,
 std::vector<WalkChoice> WalkChoices::list() const {
   std::vector<WalkChoice> choices;
   for (const Entry& e : std::span(entries_).first(count_)) {
-    if (!e.is_single_row) continue;
-    choices.push_back({e.type, e.k, e.n, e.names[e.contest.best()], e.contest.gain()});
+    choices.push_back(
+        {e.type, e.k, e.n, e.is_single_row, e.names[e.contest.best()], e.contest.gain()});
   }
   return choices;
 }

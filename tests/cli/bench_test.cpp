@@ -147,6 +147,7 @@ TEST_CASE("bench tells in which order weights are read, if they are large enough
   for (const auto& row : json["walks"]) {
     CHECK(row["dtype"] == "f32");
     CHECK(row["k"].get<std::size_t>() * row["n"].get<std::size_t>() >= 256 * 256);
+    CHECK(row["single_row"] == true);
     CHECK(row["walk"] != "");
     CHECK(row["gain"] > 0.0);
   }

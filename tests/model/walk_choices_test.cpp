@@ -46,6 +46,7 @@ TEST_CASE("an engine lists the walks of the shapes that single tokens have read"
     for (const WalkChoice& choice : first) {
       CHECK(choice.type == type);
       CHECK(!choice.walk.empty());
+      CHECK(choice.is_single_row);
       CHECK(choice.gain == 1.0);  // nothing has been measured
     }
     const auto is_head = [&](const WalkChoice& c) { return c.n == model.config().vocab_size; };
@@ -78,6 +79,9 @@ TEST_CASE("the bits of a batch do not depend on the walks that an engine tries")
       const std::size_t count = pass % 4 == 0 ? 5 : 3;
       CHECK(std::ranges::equal(session.forward(tokens(count)), one_by_one[count - 1]));
     }
+    const auto of_few = [](const WalkChoice& choice) { return !choice.is_single_row; };
+    const bool is_listed = type == WeightType::int8 && isa_name() != "scalar";  // others are small
+    CHECK(std::ranges::any_of(engine.walks(), of_few) == is_listed);
   }
 }
 

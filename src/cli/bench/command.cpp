@@ -46,9 +46,9 @@ programs took CPUs away from it, or if the limits changed around it. Disturbed r
 repeated, up to twice as many repetitions in all; a star marks a row that is still disturbed after
 that.
 
-The rows about walks say in which order passes of a single token read the matrices of each shape,
-and how many times as fast that was as the order that GPT2_TUNE=off uses. The engine tries several
-orders during its first passes, and now and then again later; no result depends on it.
+The rows about walks say in which order passes of a single token, or of a few, read the matrices of
+each shape, and how many times as fast that was as the order that GPT2_TUNE=off uses. The engine
+tries several orders during its first passes, and now and then again later; no result depends on it.
 
 The row about drafts says how much faster texts are written if an int4 copy of the model drafts
 them (gpt2 generate --draft). That depends on how many of the drafted tokens the model accepts,
@@ -184,7 +184,11 @@ void measure_dtype(const std::string& dtype, const Subject& subject, const Setti
     all["measurements"].push_back(std::move(row));
   }
   for (const WalkChoice& choice : engine.walks()) {
-    Json row = {{"k", choice.k}, {"n", choice.n}, {"walk", choice.walk}, {"gain", choice.gain}};
+    Json row = {{"k", choice.k},
+                {"n", choice.n},
+                {"single_row", choice.is_single_row},
+                {"walk", choice.walk},
+                {"gain", choice.gain}};
     settings.print(bench_walk(row));
     row["dtype"] = dtype;
     all["walks"].push_back(std::move(row));

@@ -77,7 +77,8 @@ std::string bench_row(const Json& row) {
 
 std::string bench_walk(const Json& row) {
   const std::string shape =
-      concat("walk of ", row["k"].get<std::size_t>(), " x ", row["n"].get<std::size_t>());
+      concat("walk of ", row["k"].get<std::size_t>(), " x ", row["n"].get<std::size_t>(),
+             row["single_row"].get<bool>() ? "" : ", few rows");
   return format("  %-30s %-35s %6.2f x\n", shape.c_str(), row["walk"].get<std::string>().c_str(),
                 row["gain"].get<double>());
 }
