@@ -727,7 +727,7 @@ TEST_CASE("signals other than Ctrl-C end a talk, which is saved", "[terminal]") 
   }
 }
 
-TEST_CASE("a signal ends a talk that waits for a line of a pipe, and saves it") {
+TEST_CASE("a signal ends a talk that waits for a line of a pipe, and saves it", "[posix]") {
   for (const int signal : {SIGINT, SIGTERM}) {
     Command command({"-i", "-m", alphabet_model(), "--greedy", "-n", "3", "--save-state", state()},
                     {.pipe = true});
