@@ -6,13 +6,11 @@
 #include "base/fail.h"
 #include "base/float_state.h"
 #include "generate/check_tokens.h"
+#include "generate/enough_rows.h"
 #include "model/check_layer.h"
 
 namespace gpt2 {
 namespace {
-
-// With this many rows, reading the weights takes only a small share of a pass.
-constexpr std::size_t kEnoughRows = 512;
 
 // Texts that share a pass.
 class EmbedPass {

@@ -4,6 +4,7 @@
 #include <list>
 
 #include "base/float_state.h"
+#include "generate/enough_rows.h"
 #include "generate/logprobs.h"
 #include "kernels/kernels.h"
 #include "model/engine_impl.h"
@@ -14,9 +15,6 @@ namespace {
 // The max number of rows of logits in a pass. All rows of a window of GPT-2 would take 200 MB. With
 // fewer rows, packing the weights would take a larger share of the pass.
 constexpr std::size_t kLogitsRows = 256;
-
-// With this many rows, reading the weights takes only a small share of a pass.
-constexpr std::size_t kEnoughRows = 512;
 
 // The keys and values of this many tokens of GPT-2 124M take 150 MB as f32. Many continuations of a
 // few tokens would take more, because each has a copy of up to 255 tokens of its context.

@@ -287,7 +287,8 @@ class Model(Hinted, OnCpu, Handle):
         True
         """
         if not isinstance(other, Model):
-            raise TypeError(f"other: expected a Model, found {shown(other)}")
+            raise TypeError('other: expected a Model, such as model.convert("int4"), found '
+                            f"{shown(other)}")
         return _scoring.compare(self, other, self._encode("text", text), on_progress)
 
     def embed(self, texts: Union[Tokens, Sequence[Tokens]] = "", *, input_ids: Any = None,

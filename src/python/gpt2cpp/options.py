@@ -217,7 +217,8 @@ class GenerateArguments(_TextArguments):
         if draft is not None:
             from .model import Model
             if not isinstance(draft, Model):
-                raise TypeError(f"draft: expected a Model, found {shown(draft)}")
+                raise TypeError('draft: expected a Model, such as model.convert("int4"), found '
+                                f"{shown(draft)}")
             owned = draft._use()
             self._kept.append(owned)
             self.struct.draft = owned.address
