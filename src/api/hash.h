@@ -14,8 +14,9 @@ namespace gpt2 {
 [[nodiscard]] std::uint64_t hash_bytes(std::string_view bytes,
                                        std::uint64_t hash = 0xcbf29ce484222325) noexcept;
 
-/// Returns a hash of the model's config, its logits and the bytes of its tokens. The logits of a short pass
-/// depend on every matrix and on the weight type, and have the same bits on every machine.
+/// Returns a hash of the model's config, its logits and the bytes of its tokens. The logits of a
+/// short pass depend on every matrix and on the weight type, and have the same bits on every
+/// machine.
 [[nodiscard]] std::uint64_t hash_of_model(const Engine& engine,
                                           const std::optional<Tokenizer>& tokenizer);
 

@@ -20,7 +20,7 @@ std::vector<std::string> control_groups(const std::string& controller) {
       continue;
     }
     std::string group = line.substr(second + 1);
-    for (; group.size() > 1; group.resize(group.rfind('/'))) {
+    for (; group.size() > 1 && group.starts_with('/'); group.resize(group.rfind('/'))) {
       directories.push_back(directories[is_version_2 ? 0 : 1] + group);
     }
   }
