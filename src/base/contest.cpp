@@ -27,9 +27,10 @@ void Contest::end_timed(double seconds, std::size_t size) noexcept {
     gain_ = *middle;
   }
   if (++tried_ < ways_) return;
+  rest_ = best_ == first_ ? next_rest_ : kMinRest;
+  next_rest_ = std::min(2 * rest_, kMaxRest);
   first_ = best_;
   tried_ = 1;
-  rest_ = kRest;
 }
 
 }  // namespace gpt2

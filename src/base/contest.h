@@ -10,18 +10,21 @@ namespace gpt2 {
 /// The best way so far meets one challenger at a time. The two take turns, and each pair of runs
 /// gives the ratio of their times, so a machine that is slower for a while slows both down. After
 /// kPairs pairs the challenger becomes the best way if the median of the ratios is less than
-/// kWinning. When all other ways have been challengers, the contest rests: the next kRest runs use
-/// the best way and are not timed. Then the challengers get another chance, so that a wrong choice,
-/// made beside a busy neighbour, does not last.
+/// kWinning. When all other ways have been challengers, the contest rests: the next runs use the best
+/// way and are not timed. Then the challengers get another chance, so that a wrong choice, made
+/// beside a busy neighbour, does not last. The rests grow from kMinRest to kMaxRest runs while the
+/// choice stays the same. If it changes, at least one of the two choices looks wrong, and the next
+/// rest is short again.
 ///
 /// Not safe for use by several threads at once. Allocates nothing.
 class Contest {
  public:
   static constexpr std::size_t kPairs = 7;
   static constexpr double kWinning = 0.97;
+  static constexpr std::size_t kMinRest = 512;
   /// To challenge with each of four other ways takes 56 runs. If half of these are a fifth slower,
   /// that costs the time of one run in four hundred.
-  static constexpr std::size_t kRest = 2048;
+  static constexpr std::size_t kMaxRest = 2048;
   /// The first runs are not timed either, because their weights may not be in memory yet.
   static constexpr std::size_t kFirstRest = 16;
 
@@ -54,13 +57,14 @@ class Contest {
   std::size_t ways_;
   std::size_t best_ = 0;
   double gain_ = 1.0;
-  std::size_t rest_ = kFirstRest;
-  std::size_t first_ = 0;   // the best way when the challenges began
-  std::size_t tried_ = 1;   // the number of the challenger
-  std::size_t pairs_ = 0;   // how many pairs have been timed
-  bool is_second_ = false;  // whether the next run is the second of a pair
-  double seconds_ = 0.0;    // the time of the first
-  std::size_t size_ = 0;    // its size
+  std::size_t rest_ = kFirstRest;     // how many runs are left of it
+  std::size_t next_rest_ = kMinRest;  // after the challenges, if the best way stays the same
+  std::size_t first_ = 0;             // the best way when the challenges began
+  std::size_t tried_ = 1;             // the number of the challenger
+  std::size_t pairs_ = 0;             // how many pairs have been timed
+  bool is_second_ = false;            // whether the next run is the second of a pair
+  double seconds_ = 0.0;              // the time of the first
+  std::size_t size_ = 0;              // its size
   std::array<double, kPairs> ratios_ = {};
 };
 

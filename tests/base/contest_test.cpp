@@ -39,7 +39,7 @@ TEST_CASE("a contest finds the fastest way in its first round") {
 
 TEST_CASE("a contest keeps way 0 if the others are not clearly faster") {
   Contest contest(3);
-  hold(contest, 10 * Contest::kRest,
+  hold(contest, 10 * Contest::kMaxRest,
        [](std::size_t way, std::size_t) { return way == 0 ? 1.0 : Contest::kWinning; });
   CHECK(contest.best() == 0);
   CHECK(contest.gain() == 1.0);
@@ -63,12 +63,33 @@ TEST_CASE("a wrong choice is corrected after a rest") {
   Contest contest(3);
   hold(contest, kRound, [](std::size_t way, std::size_t) { return way == 1 ? 0.5 : 1.0; });
   CHECK(contest.best() == 1);
-  hold(contest, Contest::kRest + kRound,
+  hold(contest, Contest::kMaxRest + kRound,
        [](std::size_t way, std::size_t) { return way == 1 ? 1.5 : 1.0; });
   CHECK(contest.best() != 1);
-  hold(contest, Contest::kRest + kRound,
+  hold(contest, Contest::kMaxRest + kRound,
        [](std::size_t way, std::size_t) { return way == 1 ? 1.5 : 1.0; });
   CHECK(std::abs(contest.gain() - 1.0) < 1e-12);  // measured beside way 0 again
+}
+
+TEST_CASE("a choice that has changed is checked again soon, and one that stays less and less often") {
+  constexpr std::size_t kChallenges = kRound - Contest::kFirstRest;
+  Contest contest(4);
+  std::size_t best = 1;
+  const auto seconds = [&](std::size_t way, std::size_t) { return way == best ? 0.5 : 1.0; };
+  hold(contest, kRound, seconds);
+  CHECK(contest.best() == 1);
+  best = 2;  // the first choice was wrong
+  hold(contest, Contest::kMinRest + kChallenges, seconds);
+  CHECK(contest.best() == 2);
+  best = 3;
+  hold(contest, Contest::kMinRest + kChallenges, seconds);
+  CHECK(contest.best() == 3);
+  std::size_t rest = 0;
+  for (std::size_t expected : {512, 1024, 2048, 2048}) {
+    for (rest = 0; !contest.is_timed(); ++rest) contest.end();
+    CHECK(rest == expected);
+    hold(contest, kChallenges, seconds);
+  }
 }
 
 TEST_CASE("a contest ignores pairs that the clock cannot tell apart") {
