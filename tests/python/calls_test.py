@@ -233,6 +233,24 @@ class ThreadTest(ModelTest):
                 session.stream("Once", max_new_tokens=1)
         self.assertEqual(len(session.generate("Once", max_new_tokens=1).token_ids), 1)
 
+    def test_ctrl_c_while_a_thread_starts_ends_its_text(self):
+        start = threading.Thread.start
+
+        def interrupted(thread):
+            start(thread)
+            raise KeyboardInterrupt
+
+        before = threading.active_count()
+        for _ in range(20):
+            session = self.model.session()
+            with mock.patch.object(threading.Thread, "start", interrupted):
+                with self.assertRaises(KeyboardInterrupt):
+                    session.stream("Once", **ENDLESS)
+            session.truncate(0)
+            text = session.generate("Once", do_sample=False, max_new_tokens=3)
+            self.assertEqual(text, " upon a time")
+        self.assertEqual(threading.active_count(), before)
+
     def test_closing_during_a_call_is_safe(self):
         for _ in range(10):
             model = gpt2cpp.Model(MODEL, threads=2)

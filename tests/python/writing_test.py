@@ -237,6 +237,11 @@ class ProgressTest(ModelTest):
     def test_false_stops(self):
         text = self.model.generate(self.prompt, on_progress=lambda share: share < 0.2, **GREEDY)
         self.assertEqual((text.token_ids, text.finish_reason), (self.ids[:4], "cancelled"))
+        shares = []
+        texts = self.model.generate([self.prompt] * 3, **GREEDY,
+                                    on_progress=lambda share: shares.append(share) or False)
+        self.assertEqual({text.finish_reason for text in texts}, {"cancelled"})
+        self.assertEqual(len(shares), 1)
         with self.assertRaises(gpt2cpp.CancelledError):
             self.model.generate(["Once", "The"], num_beams=2, on_progress=lambda share: False)
 

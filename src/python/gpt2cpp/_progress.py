@@ -16,16 +16,18 @@ class TokenCount:
 
     def __init__(self, on_progress: Any, total: int = 0):
         self._on_progress, self.total, self._written = on_progress, total, 0
+        self._goes_on = True
 
     def on_token(self, _id: int) -> Any:
         self._written += 1
-        if self._written < self.total:
-            return self._on_progress(self._written / self.total)
-        return None
+        if self._goes_on and self._written < self.total:
+            self._goes_on = self._on_progress(self._written / self.total) is not False
+        return self._goes_on
 
     def end(self) -> None:
-        """Reports the end, which may come before `total`."""
-        self._on_progress(1.0)
+        """Reports the end, which may come before `total`, unless on_progress stopped the work."""
+        if self._goes_on:
+            self._on_progress(1.0)
 
 
 @contextmanager

@@ -26,6 +26,9 @@ class _Writer:
         self.pieces: queue.SimpleQueue[Any] = queue.SimpleQueue()  # strings; the last item is the
                                                                    # outcome
         self.thread: Optional[threading.Thread] = None
+        self.gate = threading.Lock()  # for the two flags
+        self.is_running = False       # whether the thread writes, and will call on_end
+        self.is_given_up = False      # whether it must not begin
 
     def on_text(self, address: int, size: int) -> bool:
         if size:
@@ -37,12 +40,22 @@ class _Writer:
         thread = threading.Thread(target=self.run, args=(write,), name="gpt2cpp", daemon=True)
         try:
             thread.start()
-        except BaseException:  # such as RuntimeError: the process has too many threads
-            self.on_end()
+        except BaseException:  # no thread could be made, or Ctrl-C came after one was
+            with self.gate:
+                self.is_given_up = True
+            if self.is_running:
+                self.thread = thread
+                self.stop()
+            else:
+                self.on_end()
             raise
         self.thread = thread
 
     def run(self, write: Callable[[], Generation]) -> None:
+        with self.gate:
+            if self.is_given_up:
+                return
+            self.is_running = True
         outcome: Any = None
         try:
             outcome = self.work.call_here(write)
