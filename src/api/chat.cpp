@@ -48,7 +48,7 @@ std::string read_content(const json& content, const std::string& name) {
       return found == part.end() ? none : *found;
     };
     if (!part.is_object() || !is_text(member("type"), "text")) {
-      reject(name, ": expected parts of the type \"text\" alone: the model reads texts");
+      reject(name, "[", i, "]: expected a part of the type \"text\": the model reads texts");
     }
     const json& found = member("text");
     if (!found.is_string()) {

@@ -207,7 +207,7 @@ TEST_CASE("chat refuses what the model cannot do, and says so") {
       {{{"messages", {{{"role", "user"}, {"content", 5}}}}},
        "messages[0].content: expected a text"},
       {{{"messages", {{{"role", "user"}, {"content", {{{"type", "image_url"}}}}}}}},
-       "messages[0].content: expected parts of the type \"text\""},
+       "messages[0].content[0]: expected a part of the type \"text\""},
       {{{"messages", {{{"role", "user"}, {"content", {{{"type", "text"}, {"text", 7}}}}}}}},
        "messages[0].content[0].text: expected a text, found number"},
       {{{"messages", {{{"role", "user"}, {"content", {{{"type", "text"}}}}}}}},
