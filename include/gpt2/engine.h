@@ -43,9 +43,9 @@ struct Slice {
 struct WalkChoice {
   WeightType type = WeightType::f32;
   std::size_t k = 0, n = 0;
-  bool is_single_row = true;  ///< whether it is for a single token; otherwise for a few
-  std::string walk;   ///< in words: "8 rows, prefetched"
-  double gain = 1.0;  ///< how many times as fast it was as the one that GPT2_TUNE=off uses
+  bool is_single_row = true;  ///< true: of passes of one token; false: of a few
+  std::string walk;           ///< in words: "8 rows, prefetched"
+  double gain = 1.0;          ///< how many times as fast it was as the one that GPT2_TUNE=off uses
 };
 
 /// Returns whether a new engine looks for the fastest order: false with GPT2_TUNE=off, and with the

@@ -35,6 +35,12 @@ Role read_role(Members& members) {
   members.refuse("role", "system, developer, user or assistant");
 }
 
+// Whether a value is an object whose member `key` is this text.
+bool has_text(const json& value, const char* key, std::string_view text) {
+  const auto found = value.find(key);
+  return found != value.end() && is_text(*found, text);
+}
+
 // Reads a content: a text, or a list of parts, all of which must be texts.
 std::string read_content(const json& content, const std::string& name) {
   if (content.is_string()) return content.get<std::string>();
@@ -42,19 +48,15 @@ std::string read_content(const json& content, const std::string& name) {
   std::string text;
   for (std::size_t i = 0; i < content.size(); ++i) {
     const json& part = content[i];
-    const auto member = [&](const char* key) -> const json& {
-      static const json none;
-      const auto found = part.find(key);
-      return found == part.end() ? none : *found;
-    };
-    if (!part.is_object() || !is_text(member("type"), "text")) {
+    if (!has_text(part, "type", "text")) {
       reject(name, "[", i, "]: expected a part of the type \"text\": the model reads texts");
     }
-    const json& found = member("text");
-    if (!found.is_string()) {
-      reject(name, "[", i, "].text: expected a text, found ", found.type_name());
+    const auto found = part.find("text");
+    if (found == part.end() || !found->is_string()) {
+      reject(name, "[", i, "].text: expected a text, found ",
+             found == part.end() ? "null" : found->type_name());
     }
-    text += found.get_ref<const std::string&>();
+    text += found->get_ref<const std::string&>();
   }
   return text;
 }
@@ -125,9 +127,7 @@ void refuse_tools(Members& members) {
     reject(name, ": the model cannot do this: remove it");
   }
   const json* const format = members.find("response_format");
-  const bool is_plain = format != nullptr && format->is_object() && format->size() == 1 &&
-                        format->contains("type") && is_text((*format)["type"], "text");
-  if (format != nullptr && !is_plain) {
+  if (format != nullptr && !(format->size() == 1 && has_text(*format, "type", "text"))) {
     members.refuse("response_format", "{\"type\":\"text\"}, the only form of an answer");
   }
 }

@@ -14,11 +14,9 @@ std::vector<std::string> control_groups(const std::string& controller) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);
     if (second == line.npos) continue;
-    const std::string controllers = line.substr(first, second - first) + ',';
-    const bool is_version_2 = controllers == ":,";
-    if (!is_version_2 && (',' + controllers.substr(1)).find(',' + controller + ',') == line.npos) {
-      continue;
-    }
+    const std::string controllers = ',' + line.substr(first + 1, second - first - 1) + ',';
+    const bool is_version_2 = controllers == ",,";
+    if (!is_version_2 && controllers.find(',' + controller + ',') == line.npos) continue;
     std::string group = line.substr(second + 1);
     for (; group.size() > 1 && group.starts_with('/'); group.resize(group.rfind('/'))) {
       directories.push_back(directories[is_version_2 ? 0 : 1] + group);

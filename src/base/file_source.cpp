@@ -1,6 +1,5 @@
 #include "base/file_source.h"
 
-
 #include "base/fail.h"
 #include "base/paths.h"
 

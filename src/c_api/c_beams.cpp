@@ -1,4 +1,3 @@
-
 #include "c_api/arguments.h"
 #include "c_api/option_values.h"
 #include "c_api/options.h"

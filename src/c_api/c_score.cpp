@@ -1,5 +1,3 @@
-#include "gpt2/score.h"
-
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -9,6 +7,7 @@
 #include "c_api/results.h"
 #include "c_api/sampling_arguments.h"
 #include "gpt2/embed.h"
+#include "gpt2/score.h"
 
 using namespace gpt2::c_api;
 

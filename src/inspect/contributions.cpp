@@ -1,6 +1,5 @@
 #include "inspect/contributions.h"
 
-
 #include "inspect/vectors.h"
 #include "model/engine_impl.h"
 #include "model/transformer.h"

@@ -10,11 +10,11 @@ namespace gpt2::serve {
 namespace {
 
 constexpr std::size_t kMaxTexts = 2048;
-constexpr std::size_t kMaxStops = 256;             // each is sought in the text at each token
-constexpr std::size_t kMaxOptionBytes = 64 << 20;  // of all texts
+constexpr std::size_t kMaxStops = 256;                 // each is sought in the text at each token
+constexpr std::size_t kMaxOptionBytes = 64 << 20;      // of all texts
 constexpr std::size_t kMaxAnswerLogprobs = 2'000'000;  // those of other tokens included
-constexpr std::size_t kTextBytes = 4096;           // that a text holds, without its lists
-constexpr std::size_t kLogprobBytes = 16;          // that a log-probability holds with its token
+constexpr std::size_t kTextBytes = 4096;               // that a text holds, without its lists
+constexpr std::size_t kLogprobBytes = 16;              // of a log-probability and its token
 
 // The bytes that one text needs for the lists among its options.
 std::size_t option_bytes(const GenerationOptions& options) {

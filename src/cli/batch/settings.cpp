@@ -130,8 +130,9 @@ std::uint64_t hash_of_options(const Options& options) {
 
 // With --hf-defaults, these files affect the output, too.
 std::uint64_t hash_of_generation_config(const std::filesystem::path& model, std::uint64_t hash) {
+  const std::filesystem::path directory = directory_of(model);
   for (const char* const name : {"generation_config.json", "config.json"}) {
-    const std::filesystem::path file = directory_of(model) / name;
+    const std::filesystem::path file = directory / name;
     if (exists(file)) hash = hash_bytes(read_input(file.string()), hash);
   }
   return hash;

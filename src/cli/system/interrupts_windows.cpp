@@ -18,8 +18,7 @@ std::atomic<int> noted = -1;
 BOOL WINAPI note(DWORD event) {
   const bool is_second = noted.exchange(static_cast<int>(event)) >= 0;
   if (event >= CTRL_CLOSE_EVENT) Sleep(INFINITE);
-  if (is_second) return FALSE;
-  return TRUE;
+  return is_second ? FALSE : TRUE;
 }
 
 }  // namespace

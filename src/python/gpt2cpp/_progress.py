@@ -18,7 +18,7 @@ class TokenCount:
         self._on_progress, self.total, self._written = on_progress, total, 0
         self._goes_on = True
 
-    def on_token(self, _id: int) -> Any:
+    def on_token(self, _id: int) -> bool:
         self._written += 1
         if self._goes_on and self._written < self.total:
             self._goes_on = self._on_progress(self._written / self.total) is not False
