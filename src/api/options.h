@@ -16,7 +16,7 @@ namespace gpt2 {
 /// The largest number of "logprobs". It keeps results that wait to be written small.
 inline constexpr std::size_t kMaxLogprobs = 100;
 
-/// Returns a row of the table with the range that requests have.
+/// Returns a row of the table with the range that applies to requests.
 template <class Field>
 [[nodiscard]] Field of_requests(Field field) {
   if (std::string_view(field.name) == "logprobs") field.range.max = kMaxLogprobs;

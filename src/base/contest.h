@@ -10,10 +10,10 @@ namespace gpt2 {
 /// The best way so far meets one challenger at a time. The two take turns, and each pair of runs
 /// gives the ratio of their times, so a machine that is slower for a while slows both down. After
 /// kPairs pairs the challenger becomes the best way if the median of the ratios is less than
-/// kWinning. When all other ways have been challengers, the contest rests: the next runs use the best
-/// way and are not timed. Then the challengers get another chance, so that a wrong choice, made
-/// beside a busy neighbour, does not last. The rests grow from kMinRest to kMaxRest runs while the
-/// choice stays the same. If it changes, at least one of the two choices looks wrong, and the next
+/// kWinning. When all other ways have been challengers, the contest rests: the next runs use the
+/// best way and are not timed. Then the challengers get another chance, so that a wrong choice,
+/// made beside a busy neighbour, does not last. While the choice stays the same, the rests grow
+/// from kMinRest to kMaxRest runs. If it changes, one of the two choices must be wrong, so the next
 /// rest is short again.
 ///
 /// Not safe for use by several threads at once. Allocates nothing.
@@ -57,8 +57,8 @@ class Contest {
   std::size_t ways_;
   std::size_t best_ = 0;
   double gain_ = 1.0;
-  std::size_t rest_ = kFirstRest;     // how many runs are left of it
-  std::size_t next_rest_ = kMinRest;  // after the challenges, if the best way stays the same
+  std::size_t rest_ = kFirstRest;     // runs until the next challenges
+  std::size_t next_rest_ = kMinRest;  // its length if the next challenges change nothing
   std::size_t first_ = 0;             // the best way when the challenges began
   std::size_t tried_ = 1;             // the number of the challenger
   std::size_t pairs_ = 0;             // how many pairs have been timed

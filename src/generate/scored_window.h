@@ -10,8 +10,8 @@
 
 namespace gpt2 {
 
-/// Returns the window that begins at token `begin`, or ends where the text of this many tokens does.
-/// `reached` is the end of the window before it, or 0. Its nll is 0.
+/// Returns the window of `context` tokens that begins at token `begin` of a text, or fewer at the
+/// end of the text. `reached` is the end of the previous window, or 0. The window's nll is 0.
 [[nodiscard]] ScoredWindow window_at(std::size_t begin, std::size_t reached, std::size_t tokens,
                                      std::size_t context);
 

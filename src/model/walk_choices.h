@@ -17,9 +17,9 @@ namespace gpt2 {
 /// between the walks of a single row, and another between those of several rows. They take place in
 /// the passes themselves. No result depends on the choice.
 ///
-/// The next process chooses again, instead of reading a choice from a file. The contests of the
-/// blocks' weights are over after 8 tokens and that of lm_head after 90, of which a few are slower
-/// for it; and on a machine whose memory is shared, the choice of an hour ago may be wrong.
+/// The choices are not saved for the next process. The contests of the blocks' weights are over
+/// after 8 tokens and that of lm_head after 90, and only a few of these tokens take longer. And on
+/// a machine whose memory is shared, a choice that was made an hour ago may be wrong.
 class WalkChoices {
  public:
   /// With GPT2_TUNE=off, always chooses walk 0. Throws Error(invalid_argument) if that variable is

@@ -60,7 +60,7 @@ std::string Metrics::text(const Gauges& gauges) const {
   const std::lock_guard lock(mutex_);
   std::string text = head("gpt2_requests_total", "counter",
                           "Answers, by path and status (499: the client was gone); requests that "
-                          "are no valid HTTP are not counted.");
+                          "are not valid HTTP are not counted.");
   for (const auto& [key, count] : requests_) {
     text += concat("gpt2_requests_total{path=\"", key.first, "\",status=\"", key.second, "\"} ",
                    count, "\n");

@@ -48,8 +48,8 @@ struct Cpus {
 [[nodiscard]] std::optional<double> busy_seconds(std::string_view proc_stat, double ticks,
                                                  const std::function<bool(int cpu)>& is_usable);
 
-/// The CPU's name, or "unknown" if the system does not give one, as Linux on most CPUs other than
-/// x86.
+/// The CPU's name, or "unknown" if the system does not give one. Linux gives it only for x86 and
+/// few other CPUs.
 [[nodiscard]] std::string cpu_name();
 
 /// The current time in UTC, in ISO 8601 format: "2024-05-06T07:08:09Z".

@@ -133,7 +133,8 @@ std::string value_of(const Writing& writing, const std::string& option) {
 
 TalkOptions::TalkOptions(Writing& writing)
     : writing_(writing), options_("/set", "Options of /set", "") {
-  writing.max_length.reset();  // of an answer alone, for which max_new_tokens is set, too
+  // In a talk, a max_length limits each answer, and max_new_tokens already has the same number.
+  writing.max_length.reset();
   add_writing_options(options_, writing, /*of_one_text=*/true);
   options_.at("--keep").needed = "";
 }

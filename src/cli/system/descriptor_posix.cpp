@@ -38,7 +38,7 @@ int open_to_append(const std::string& name) {
   return open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 }
 
-// Not as descriptor 1 or 2, if these are closed.
+// If descriptor 1 or 2 is closed, dup() could return it, and output would be written to the input.
 int open_standard_input() { return fcntl(STDIN_FILENO, F_DUPFD, STDERR_FILENO + 1); }
 
 void close_file(int file) { close(file); }

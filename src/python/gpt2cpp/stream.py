@@ -40,7 +40,7 @@ class _Writer:
         thread = threading.Thread(target=self.run, args=(write,), name="gpt2cpp", daemon=True)
         try:
             thread.start()
-        except BaseException:  # no thread could be made, or Ctrl-C came after one was
+        except BaseException:  # no thread could start, or Ctrl-C came while one was starting
             with self.gate:
                 self.is_given_up = True
             if self.is_running:
