@@ -35,7 +35,7 @@ struct Slice {
   std::span<float> logits;  ///< (k, vocab_size), k <= n: receives the logits of the last k tokens
 };
 
-/// The order in which passes of a single token, or of a few, read the matrices of one shape (k
+/// The order in which passes of a single token, or of several, read the matrices of one shape (k
 /// input features, n output features). Memory limits the speed of such passes, and which order is
 /// the fastest depends on the CPU, so an engine tries several during its first passes, and again
 /// now and then. With the environment variable GPT2_TUNE=off, it always uses the same one. No
@@ -43,7 +43,7 @@ struct Slice {
 struct WalkChoice {
   WeightType type = WeightType::f32;
   std::size_t k = 0, n = 0;
-  bool is_single_row = true;  ///< true: of passes of one token; false: of a few
+  bool is_single_row = true;  ///< true: of passes of one token; false: of several
   std::string walk;           ///< in words: "8 rows, prefetched"
   double gain = 1.0;          ///< how many times as fast it was as the one that GPT2_TUNE=off uses
 };
@@ -117,10 +117,11 @@ class Engine {
   /// How the sessions of this engine hold keys and values: f32 or f16, never `automatic`.
   [[nodiscard]] KVType kv_type() const noexcept;
 
-  /// Returns how passes of a single token, and of a few, read the matrices of the model and of the
-  /// quantized copies that draft for it, as far as such passes have run: an entry for each shape of
-  /// 256 KiB or more. Float matrices have entries of a few tokens only for passes of two. Empty
-  /// with GPT2_TUNE=off, and with the instruction set "scalar".
+  /// Returns how passes of a single token, and of several, read the matrices of the model and of
+  /// the quantized copies that draft for it, as far as such passes have run: an entry for each
+  /// shape of 256 KiB or more. Float matrices have entries of several tokens for passes of 2, and
+  /// others for passes of 65 to 128. Empty with GPT2_TUNE=off, and with the instruction set
+  /// "scalar".
   ///
   /// Waits for a running pass to end. Throws std::bad_alloc and, in a callback of a pass of this
   /// engine, Error(invalid_argument).

@@ -62,9 +62,10 @@ inline constexpr std::size_t kRowGroup = 12;
 inline constexpr std::size_t kMaxRows = 512;
 
 /// Products of up to this many rows give each thread one run of columns. If the weights are floats
-/// that lie as [k, n], these products read them in place, and products of more rows pack them
-/// first. On Zen 5 with AVX-512 and f32, packing was 0.83 times as fast for 72 rows, 0.94 for 128,
-/// and 1.01 for 192. With AVX2 and with bf16, the limit was the same.
+/// that lie as [k, n], these products can read them in place, and products of more rows pack them
+/// first. On Zen 5 with AVX-512 and f32, packing was 0.94 times as fast for 128 rows, and 1.01 for
+/// 192. With AVX2 and with bf16, the limit was the same. Because other CPUs may have a lower one,
+/// both ways are walks for more than half as many rows.
 inline constexpr std::size_t kFewRows = 128;
 
 /// Products of up to this many rows can share out chunks among the threads, not columns, if the
@@ -185,8 +186,8 @@ template <class Kernel>
 struct Walks {
   std::size_t count;                ///< the number of walks, all of which suit a single row
   std::size_t of_several_rows = 1;  ///< how many of them, from the first on, suit several rows
-  std::size_t max_rows = kMaxRows;  ///< what several rows are: 2 ... max_rows
-  const char* name[kMaxWalks];      ///< for people: "8 rows, prefetched"
+  std::size_t min_rows = 2, max_rows = kMaxRows;  ///< what several rows are
+  const char* name[kMaxWalks];                    ///< for people: "8 rows, prefetched"
   Kernel kernel[kMaxWalks];
 
   /// Returns the kernel with the walk to use if nothing has been measured.
@@ -243,7 +244,7 @@ struct Kernels {
   /// m <= kMaxRows; scratch has kMatmulScratchBytes; y does not overlap x.
   using MatmulKernel = void (*)(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                                 float* scratch) noexcept;
-  MatmulKernel matmul_kn_f32, matmul_kn_f16, matmul_kn_bf16;
+  Walks<MatmulKernel> matmul_kn_f32, matmul_kn_f16, matmul_kn_bf16;
 
   /// At most kChunkRows rows of such a product, in two steps. Threads can share out each of them.
   /// The first step, matmul_chunks_*, computes the chunk sums [begin, end) of

@@ -77,11 +77,12 @@ void packed_columns(const Matmul& product, std::size_t n_begin, std::size_t colu
   }
 }
 
-template <class Vec, class Stored>
+/// Reads the weights in place for up to `kInPlace` rows, and packs them for more.
+template <class Vec, class Stored, std::size_t kInPlace>
 void matmul_kn(const Matmul& product, std::size_t n_begin, std::size_t n_end,
                float* scratch) noexcept {
   if (product.m == 0) return;
-  const bool few = product.m <= kFewRows;
+  const bool few = product.m <= kInPlace;
   const std::size_t most = few ? kStreamSums / product.m / kPanel * kPanel : kGroup;
   const auto multiply = few ? streamed_columns<Vec, Stored> : packed_columns<Vec, Stored>;
   for (std::size_t n = n_begin; n < n_end; n += most) {

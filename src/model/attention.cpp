@@ -101,8 +101,8 @@ struct AttentionKernels {
 
 AttentionKernels kernels_for(KVType type) {
   const Kernels& k = kernels();
-  if (type == KVType::f16) return {k.attention_f16, k.matmul_kn_f16, *k.matmul_chunks_kn_f16};
-  return {k.attention_f32, k.matmul_kn_f32, *k.matmul_chunks_kn_f32};
+  if (type == KVType::f16) return {k.attention_f16, *k.matmul_kn_f16, *k.matmul_chunks_kn_f16};
+  return {k.attention_f32, *k.matmul_kn_f32, *k.matmul_chunks_kn_f32};
 }
 
 // One query of one head, whose keys the threads share out in chunks.

@@ -6,36 +6,41 @@
 namespace gpt2 {
 namespace {
 
-Kernels::MatmulKernel kn_kernel(FloatType type) {
-  const Kernels& k = kernels();
-  return by_type(type, k.matmul_kn_f32, k.matmul_kn_f16, k.matmul_kn_bf16);
-}
-
-const Walks<Kernels::ChunksKernel>& kn_walks(FloatType type) {
+const Walks<Kernels::ChunksKernel>& chunk_walks(FloatType type) {
   const Kernels& k = kernels();
   return *by_type(type, &k.matmul_chunks_kn_f32, &k.matmul_chunks_kn_f16, &k.matmul_chunks_kn_bf16);
 }
 
-const Walks<Kernels::MatmulKernel>& nk_walks(FloatType type) {
+const Walks<Kernels::MatmulKernel>& float_walks(FloatType type, Weight::Layout layout) {
   const Kernels& k = kernels();
-  return *by_type(type, &k.matmul_nk_f32, &k.matmul_nk_f16, &k.matmul_nk_bf16);
+  if (layout == Weight::Layout::nk) {
+    return *by_type(type, &k.matmul_nk_f32, &k.matmul_nk_f16, &k.matmul_nk_bf16);
+  }
+  return *by_type(type, &k.matmul_kn_f32, &k.matmul_kn_f16, &k.matmul_kn_bf16);
 }
 
 const Walks<Kernels::QuantizedMatmulKernel>& quantized_walks(WeightType type) {
   return type == WeightType::int8 ? kernels().matmul_int8 : kernels().matmul_int4;
 }
 
+// Returns whether chunks can be shared out for this number of rows.
+bool has_chunks(const Weight& weight, std::size_t rows) {
+  return weight.float_type() && weight.layout == Weight::Layout::kn && rows <= kChunkRows;
+}
+
 // Calls product(walk) with the walk that `ws` chooses for this number of rows.
 template <class F>
 void with_walk(const Weight& weight, std::size_t rows, Workspace& ws, const F& product) {
   const auto choose = [&](const auto& walks) {
-    const std::size_t several = rows <= walks.max_rows ? walks.of_several_rows : 1;
+    const bool are_several = walks.min_rows <= rows && rows <= walks.max_rows;
+    const std::size_t several = are_several ? walks.of_several_rows : 1;
     const std::size_t count = rows == 1 ? walks.count : several;
     ws.walks.run(weight, rows, std::span(walks.name).first(count), product);
   };
   const auto floats = weight.float_type();
   if (!floats) return choose(quantized_walks(weight.type));
-  weight.layout == Weight::Layout::kn ? choose(kn_walks(*floats)) : choose(nk_walks(*floats));
+  if (has_chunks(weight, rows)) return choose(chunk_walks(*floats));
+  choose(float_walks(*floats, weight.layout));
 }
 
 // Quantizes the rows of x for a product with a quantized weight. Does nothing for other weights.
@@ -65,9 +70,7 @@ void multiply(const Matmul& product, const Weight& weight, const QuantizedRows& 
     const auto kernel = quantized_walks(weight.type).kernel[walk];
     return kernel(product, quantized, begin, end, scratch);
   }
-  const bool is_kn = weight.layout == Weight::Layout::kn;
-  const auto kernel = is_kn ? kn_kernel(*floats) : nk_walks(*floats).kernel[walk];
-  kernel(product, begin, end, scratch);
+  float_walks(*floats, weight.layout).kernel[walk](product, begin, end, scratch);
 }
 
 // Returns the number of columns in a task. Products of few rows stream the weights, so each thread
@@ -114,12 +117,10 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
                        .activation = activation,
                        .accumulate = output == Output::accumulate};
   const std::size_t columns = columns_per_task(weight.n, x.rows, team.size());
-  const auto floats = weight.float_type();
-  const bool has_chunks = floats && weight.layout == Weight::Layout::kn && x.rows <= kChunkRows;
   with_walk(weight, x.rows, ws, [&](std::size_t walk) {
     // One thread computes several rows faster by columns, except with a walk that reads chunks.
-    if (has_chunks && (x.rows == 1 || team.size() > 1 || walk > 0)) {
-      const auto sum_chunks = kn_walks(*floats).kernel[walk];
+    if (has_chunks(weight, x.rows) && (x.rows == 1 || team.size() > 1 || walk > 0)) {
+      const auto sum_chunks = chunk_walks(*weight.float_type()).kernel[walk];
       return multiply_by_chunks(team, product, sum_chunks, columns, ws);
     }
     team.for_ranges(weight.n, columns, [&](std::size_t begin, std::size_t end, int rank) {

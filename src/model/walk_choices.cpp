@@ -23,13 +23,13 @@ Contest* WalkChoices::find(const Weight& weight, bool is_single_row,
   constexpr std::size_t kMinBytes = std::size_t{256} << 10;
   if (!is_on_ || names.size() < 2 || weight.bytes() < kMinBytes) return nullptr;
   for (Entry& e : std::span(entries_).first(count_)) {
-    const bool is_shape = e.k == weight.k && e.n == weight.n && e.layout == weight.layout;
-    if (is_shape && e.type == weight.type && e.is_single_row == is_single_row) return &e.contest;
+    const bool is_shape = e.k == weight.k && e.n == weight.n && e.type == weight.type;
+    const bool is_kernel = e.names.data() == names.data() && e.is_single_row == is_single_row;
+    if (is_shape && is_kernel) return &e.contest;
   }
   if (count_ == entries_.size()) return nullptr;
   Entry& added = entries_[count_++];
-  added = {weight.type,   weight.layout, weight.k,             weight.n,
-           is_single_row, names,         Contest(names.size())};
+  added = {weight.type, weight.k, weight.n, is_single_row, names, Contest(names.size())};
   return &added.contest;
 }
 

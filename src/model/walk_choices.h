@@ -13,9 +13,9 @@
 namespace gpt2 {
 
 /// Chooses walks (kernels.h). Memory limits the speed of products of a single row and of a few
-/// rows, and how fast it is read depends on the walk. For each shape of weights there is a Contest
-/// between the walks of a single row, and another between those of several rows. They take place in
-/// the passes themselves. No result depends on the choice.
+/// rows, and how fast it is read depends on the walk. For each shape of weights and each kernel
+/// there is a Contest between the walks of a single row, and another between those of several rows.
+/// They take place in the passes themselves. No result depends on the choice.
 ///
 /// The choices are not saved for the next process. The contests of the blocks' weights are over
 /// after 8 tokens and that of lm_head after 90, and only a few of these tokens take longer. And on
@@ -51,7 +51,6 @@ class WalkChoices {
  private:
   struct Entry {
     WeightType type = WeightType::stored;
-    Weight::Layout layout = Weight::Layout::kn;
     std::size_t k = 0, n = 0;
     bool is_single_row = false;
     std::span<const char* const> names;
@@ -62,8 +61,9 @@ class WalkChoices {
   Contest* find(const Weight& weight, bool is_single_row,
                 std::span<const char* const> names) noexcept;
 
-  // A model has five shapes, and an engine may compute with two quantized copies as well.
-  std::array<Entry, 30> entries_;
+  // A model has five shapes, and an engine may compute with two quantized copies as well. Float
+  // weights have three kinds of products: of one row, of few, and of many.
+  std::array<Entry, 40> entries_;
   std::size_t count_ = 0;
   bool is_on_;
 };

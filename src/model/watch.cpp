@@ -190,7 +190,7 @@ Matrix Watch::attention_weights(const Batch::Slice& slice, std::size_t layer, st
                          .m = slice.rows,
                          .k = head_dim_,
                          .n = seen};
-  k.matmul_kn_f32(scores, 0, seen, ws.scratch(0));
+  (*k.matmul_kn_f32)(scores, 0, seen, ws.scratch(0));
   for (std::size_t i = 0; i < slice.rows; ++i) {
     float* const row = weights.row(i);
     const std::size_t count = slice.first + i + 1;  // the keys that this query sees

@@ -43,10 +43,10 @@ TEST_CASE("every table is complete") {
     };
     const Kernels& k = kernels();
     INFO(isa);
-    CHECK(count_missing(k) == count_unused(k.matmul_chunks_kn_f32, k.matmul_chunks_kn_f16,
-                                           k.matmul_chunks_kn_bf16, k.matmul_nk_f32,
-                                           k.matmul_nk_f16, k.matmul_nk_bf16, k.matmul_int8,
-                                           k.matmul_int4));
+    CHECK(count_missing(k) ==
+          count_unused(k.matmul_kn_f32, k.matmul_kn_f16, k.matmul_kn_bf16, k.matmul_chunks_kn_f32,
+                       k.matmul_chunks_kn_f16, k.matmul_chunks_kn_bf16, k.matmul_nk_f32,
+                       k.matmul_nk_f16, k.matmul_nk_bf16, k.matmul_int8, k.matmul_int4));
     CHECK(count_missing(norm_kernels()) == 0);
   }
   force_isa(available_isas().front());

@@ -50,19 +50,11 @@ Weights make_weights(const std::vector<float>& values, Stored stored) {
   return weights;
 }
 
-Kernels::MatmulKernel kn_kernel(const Kernels& t, Stored stored) {
+const Walks<Kernels::MatmulKernel>& column_walks(const Kernels& t, bool kn, Stored stored) {
   switch (stored) {
-    case Stored::f32: return t.matmul_kn_f32;
-    case Stored::f16: return t.matmul_kn_f16;
-    default: return t.matmul_kn_bf16;
-  }
-}
-
-const Walks<Kernels::MatmulKernel>& nk_walks(const Kernels& t, Stored stored) {
-  switch (stored) {
-    case Stored::f32: return t.matmul_nk_f32;
-    case Stored::f16: return t.matmul_nk_f16;
-    default: return t.matmul_nk_bf16;
+    case Stored::f32: return kn ? t.matmul_kn_f32 : t.matmul_nk_f32;
+    case Stored::f16: return kn ? t.matmul_kn_f16 : t.matmul_nk_f16;
+    default: return kn ? t.matmul_kn_bf16 : t.matmul_nk_bf16;
   }
 }
 
@@ -145,9 +137,8 @@ struct Operands {
         table.add_chunks(product, n, std::min(c.n, n + step), sums.data());
         continue;
       }
-      const auto kernel =
-          c.kn ? kn_kernel(table, c.stored) : nk_walks(table, c.stored).kernel[walk];
-      kernel(product, n, std::min(c.n, n + step), scratch.data());
+      column_walks(table, c.kn, c.stored)
+          .kernel[walk](product, n, std::min(c.n, n + step), scratch.data());
     }
     return {guarded_y.data(), guarded_y.data() + y.size()};
   }
@@ -166,8 +157,9 @@ void check(const Case& c, unsigned seed) {
       CHECK(same_bits(actual.data(), expected.data(), actual.size()));
     };
     const bool is_row = c.m == 1;
-    const std::size_t walks = is_row && !c.kn ? nk_walks(*table, c.stored).count : 1;
-    for (std::size_t walk = 0; walk < walks; ++walk) check_walk(walk, false);
+    const auto& by_columns = column_walks(*table, c.kn, c.stored);
+    const std::size_t column_count = is_row ? by_columns.count : by_columns.of_several_rows;
+    for (std::size_t walk = 0; walk < column_count; ++walk) check_walk(walk, false);
     if (!c.kn || c.m == 0 || c.m > kChunkRows) continue;
     const auto& by_chunks = chunk_walks(*table, c.stored);
     const std::size_t chunk_count = is_row ? by_chunks.count : by_chunks.of_several_rows;

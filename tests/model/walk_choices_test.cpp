@@ -85,4 +85,19 @@ TEST_CASE("the bits of a batch do not depend on the walks that an engine tries")
   }
 }
 
+TEST_CASE("the bits of a prompt do not depend on whether its products pack the weights") {
+  const Model& model = test::bundled::model();
+  const auto one_by_one = logits_of(Engine(model, {.threads = 1}), 128);
+  const Engine engine(model, {.threads = 2});
+  for (std::size_t count = 64; count <= 128; count += 2) {
+    Session session(engine);
+    CHECK(std::ranges::equal(session.forward(tokens(count)), one_by_one[count - 1]));
+  }
+  if (isa_name() == "scalar") return;
+  const auto are_columns = [](const WalkChoice& choice) {
+    return !choice.is_single_row && (choice.walk == "in place" || choice.walk == "packed");
+  };
+  CHECK(std::ranges::any_of(engine.walks(), are_columns));
+}
+
 }  // namespace gpt2::test::walk_choices_test
