@@ -19,6 +19,7 @@ PromptReader::PromptReader(Session& session, std::vector<TokenId> prompt, const 
       on_prompt_(on_prompt),
       prompt_(std::move(prompt)),
       written_(session.impl()->written),
+      dropped_(session.impl()->dropped),
       read_(known) {
   const auto tail = session.tokens().last(session.waiting());
   waiting_.assign(tail.begin(), tail.end());
@@ -47,6 +48,7 @@ void PromptReader::take_back() {
   session_.rewind(start_);
   session_.append(waiting_);
   session_.impl()->written = written_;
+  session_.impl()->dropped = dropped_;
 }
 
 }  // namespace gpt2

@@ -43,6 +43,7 @@ class PromptReader {
   std::vector<TokenId> waiting_;  // the tokens that waited in the session before the prompt
   std::size_t start_;             // the position of the first of waiting_
   std::size_t written_;           // the number of tokens written by generate() before the prompt
+  std::size_t dropped_;           // the number of tokens dropped before the prompt
   std::size_t read_;
   bool begun_ = false;
 };

@@ -143,6 +143,21 @@ TEST_CASE("a prompt is read in pieces that the caller can count and cancel") {
   CHECK(generate(session, prompt, options, sink).tokens == whole.tokens);
 }
 
+TEST_CASE("a cancelled prompt leaves the number of dropped tokens as it was") {
+  Session session(model(), SessionOptions{.max_tokens = 32});
+  session.forward(std::vector<TokenId>(30, 50));
+  const std::size_t dropped = session.slide(0, 20);
+  REQUIRE(dropped > 0);
+  REQUIRE(session.waiting() == session.position());  // so the session is emptied, then refilled
+  const std::size_t position = session.position();
+  GenerationOptions options = greedy(4);
+  options.on_prompt = [](std::size_t, std::size_t) { return false; };
+  static_cast<void>(
+      generate(session, std::vector<TokenId>{1}, options, [](TokenId) { return true; }));
+  CHECK(session.position() == position);
+  CHECK(session.dropped() == dropped);
+}
+
 TEST_CASE("a full context ends the text with reason length") {
   const std::size_t prompt = tokenizer().encode("Once upon a time").size();
   const SessionOptions room{.max_tokens = prompt + 10};
