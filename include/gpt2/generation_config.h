@@ -12,8 +12,9 @@ namespace [[gnu::visibility("default")]] gpt2 {
 
 /// The settings with which HuggingFace's generate() would write if it were called without options:
 /// those of the model's generation_config.json and, for keys that the file does not have, the
-/// defaults of HuggingFace's library (GenerationConfig, transformers 4). The names are
-/// HuggingFace's.
+/// defaults of HuggingFace's library (GenerationConfig, transformers 4). A key that is null has no
+/// effect. The names are HuggingFace's. _from_model_config is ignored: some versions of
+/// transformers 4 prefer the keys of config.json if it is true.
 ///
 /// A plain value: copies are independent, and threads may read one at the same time.
 ///
