@@ -207,6 +207,22 @@ TEST_CASE("ids outside the vocabulary are refused where an option reads them") {
   }
 }
 
+TEST_CASE("filters keep min_tokens_to_keep tokens even if their probability is 0") {
+  // exp(-200) is 0 in f32. HuggingFace's filters never remove the first min_tokens_to_keep tokens.
+  const Floats logits = {0, -200, -300};
+  const SamplingOptions filters[] = {{.top_k = 1},         {.top_p = 0.5f},
+                                     {.min_p = 0.5f},      {.typical_p = 0.5f},
+                                     {.eta_cutoff = 0.5f}, {.epsilon_cutoff = 0.5f}};
+  for (const SamplingOptions& options : filters) {
+    Sampler sampler(options, logits.size(), {.min_tokens_to_keep = 2});
+    const auto processed = sampler.process(logits, Ids{});
+    CHECK(Floats(processed.begin(), processed.end()) == Floats{0, -200, -kInfinity});
+    Sampler one(options, logits.size(), {.min_tokens_to_keep = 1});
+    const auto single = one.process(logits, Ids{});
+    CHECK(Floats(single.begin(), single.end()) == Floats{0, -kInfinity, -kInfinity});
+  }
+}
+
 TEST_CASE("top_n_sigma keeps the scores within n standard deviations of the highest one") {
   // The mean is 5, the mean squared deviation (9 + 1 + 1 + 1 + 0 + 0 + 4 + 16) / 8 = 4, sigma is 2.
   const Floats logits = {2, 4, 4, 4, 5, 5, 7, 9};

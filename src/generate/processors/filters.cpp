@@ -51,6 +51,14 @@ double collect(const Processing& p, std::span<const float> keys, float least) {
   return sum;
 }
 
+// Adds the tokens with the weight 0 to p.order.
+void collect_weightless(const Processing& p) {
+  for (std::size_t i = 0; i < p.scores.size(); ++i) {
+    const bool is_weightless = p.scratch[i] == 0.0f && p.scores[i] != kRemoved;
+    if (is_weightless) p.order.push_back(static_cast<std::uint32_t>(i));
+  }
+}
+
 // Takes tokens of p.order in the order of comes_after(keys) until their weights add up to at least
 // `mass` and there are min_tokens_to_keep of them, or none is left. Returns the last one taken.
 // REQUIRES: p.order is not empty.
@@ -70,8 +78,8 @@ std::uint32_t take(const Processing& p, std::span<const float> keys, double mass
 
 // Takes tokens in the order of comes_after(keys) until their probabilities add up to at least
 // `share` and there are min_tokens_to_keep of them. Returns the last one taken. Tokens with the
-// probability 0 are never taken. REQUIRES: softmax() has written the weights to p.scratch, and
-// their sum is not 0.
+// probability 0 are taken only if there are not enough others. REQUIRES: softmax() has written the
+// weights to p.scratch, and their sum is not 0.
 //
 // Few tokens are usually enough, and putting the whole vocabulary in order would take longer than
 // all else. So only the tokens with keys near the largest one are put in order, if their weights
@@ -86,6 +94,7 @@ std::uint32_t last_within(const Processing& p, std::span<const float> keys, cons
     if (is_enough && p.order.size() >= p.limits.min_tokens_to_keep) return take(p, keys, mass);
   }
   collect(p, keys, kRemoved);
+  if (p.order.size() < p.limits.min_tokens_to_keep) collect_weightless(p);
   return take(p, keys, mass);
 }
 
