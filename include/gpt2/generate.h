@@ -51,9 +51,10 @@ struct GenerationOptions {
   /// Whether the text continues after the end-of-text tokens of the model and the tokenizer.
   bool ignore_eos = false;
 
-  /// Strings that end the text. The text ends before the first occurrence of any of them. A stop
-  /// string is found even if it is spread over several tokens, but not if it begins in one call of
-  /// generate() and ends in the next. Stop strings need a tokenizer, and must not be empty.
+  /// Strings that end the text. The text ends before the one that is complete first or, if several
+  /// are complete at the same place, before the longest of them. A stop string is found even if it
+  /// is spread over several tokens, but not if it begins in one call of generate() and ends in the
+  /// next. Stop strings need a tokenizer, and must not be empty.
   std::vector<std::string> stop = {};
 
   /// The action to take when the session is full, or has too little room for the prompt. With

@@ -18,8 +18,17 @@ std::size_t overlap(std::string_view text, std::string_view stop) {
 std::string StopFilter::write(std::string_view bytes) {
   held_ += bytes;
   std::size_t certain = held_.size();
-  for (const std::string& stop : stops_) certain = std::min(certain, held_.find(stop));
-  stopped_ = certain < held_.size();
+  std::size_t end = std::string::npos;
+  for (const std::string& stop : stops_) {
+    const std::size_t begin = held_.find(stop);
+    if (begin == std::string::npos) continue;
+    stopped_ = true;
+    // The first one to end is the first one that is found if the bytes come one by one.
+    if (std::pair(begin + stop.size(), begin) < std::pair(end, certain)) {
+      end = begin + stop.size();
+      certain = begin;
+    }
+  }
   for (const std::string& stop : stops_) {
     if (!stopped_) certain = std::min(certain, held_.size() - overlap(held_, stop));
   }

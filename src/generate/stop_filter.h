@@ -7,8 +7,9 @@
 
 namespace gpt2 {
 
-/// Passes text on up to the first stop string, however the text is divided into tokens. Holds back
-/// text that may be the beginning of a stop string until more text shows that it is not.
+/// Passes text on up to the first stop string, however the text is divided into tokens. The first
+/// one is the one that ends first or, if several end at the same place, the longest of them. Holds
+/// back text that may be the beginning of a stop string until more text shows that it is not.
 class StopFilter {
  public:
   /// REQUIRES: no stop string is empty.

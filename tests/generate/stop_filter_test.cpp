@@ -60,6 +60,22 @@ TEST_CASE("the stop string that comes first in the text ends it") {
   CHECK(run({"bcd", "c"}, {"ab", "c"}).text == "ab");
 }
 
+TEST_CASE("the text does not depend on how it is divided") {
+  CHECK(run({"abcde", "bc"}, {"xabcde"}).text == "xa");
+  CHECK(run({"abcde", "bc"}, {"xabc", "de"}).text == "xa");
+  CHECK(run({"bc", "abc"}, {"xabc"}).text == "x");
+  CHECK(run({"bc", "abc"}, {"xab", "c"}).text == "x");
+  // Every text of eight letters with some stop strings that overlap, whole and letter by letter.
+  const std::vector<std::string> stops = {"abab", "ba", "bb", "aab", "bbb"};
+  for (unsigned bits = 0; bits < 256; ++bits) {
+    std::string text;
+    std::vector<std::string> letters;
+    for (unsigned i = 0; i < 8; ++i) letters.emplace_back((bits >> i & 1) != 0 ? "a" : "b");
+    for (const std::string& letter : letters) text += letter;
+    CHECK(run(stops, {text}).text == run(stops, letters).text);
+  }
+}
+
 TEST_CASE("without stop strings, the whole text is written") {
   CHECK(run({}, {"a", "b"}).text == "ab");
 }
