@@ -32,8 +32,9 @@ struct EncodeOptions {
 /// every text, even one that begins with a space). Bytes that are not valid UTF-8 are encoded as
 /// themselves. So decode(encode(bytes)) == bytes for any input, provided that the vocabulary
 /// contains all 256 bytes, add_prefix_space is not set, and no added token absorbs white space
-/// (lstrip, rstrip). A Tokenizer is immutable, so any number of threads may use it at the same
-/// time, and it is cheap to copy.
+/// (lstrip, rstrip) or is written like a token of the vocabulary that stands for other bytes
+/// ("Ġyou" stands for " you"). A Tokenizer is immutable, so any number of threads may use it at the
+/// same time, and it is cheap to copy.
 ///
 /// Example:
 ///   const Tokenizer gpt2 = Tokenizer::load("models/gpt2-stories");

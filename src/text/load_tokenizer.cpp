@@ -17,11 +17,13 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
 
-// The classes of tokenizers whose vocab.json and merges.txt have the same meaning as GPT-2's. (The
-// class does not matter if there is a tokenizer.json, which describes the tokenizer completely.)
-constexpr std::string_view kClasses[] = {"GPT2Tokenizer",           "GPT2TokenizerFast",
-                                         "CodeGenTokenizer",        "CodeGenTokenizerFast",
-                                         "PreTrainedTokenizerFast", "TokenizersBackend"};
+// The classes of tokenizers that do not change what a tokenizer.json says.
+constexpr std::string_view kPlainClasses[] = {"PreTrainedTokenizerFast", "TokenizersBackend"};
+
+// The other classes whose vocab.json and merges.txt have the same meaning as GPT-2's. With a
+// tokenizer.json, they only replace its add_prefix_space.
+constexpr std::string_view kClasses[] = {"GPT2Tokenizer", "GPT2TokenizerFast", "CodeGenTokenizer",
+                                         "CodeGenTokenizerFast"};
 
 // Files of other kinds of tokenizers.
 constexpr std::pair<const char*, const char*> kOtherKinds[] = {
@@ -89,13 +91,17 @@ bool read_main_files(Folder& folder, Tokenizer::Impl& tokenizer) {
 // Applies the settings in tokenizer_config.json that concern the tokenizer as a whole.
 void apply_config(const JsonFields& config, bool is_tokenizer_json, Tokenizer::Impl& tokenizer) {
   const auto name = config.string("tokenizer_class");
-  const bool is_known = !name || std::ranges::find(kClasses, *name) != std::end(kClasses);
-  if (!is_known && !is_tokenizer_json) {
+  const auto is_one_of = [&](const auto& names) {
+    return std::ranges::find(names, *name) != std::end(names);
+  };
+  const bool is_plain = name && is_one_of(kPlainClasses);
+  if (name && !is_plain && !is_one_of(kClasses) && !is_tokenizer_json) {
     config.refuse("tokenizer_class", "'GPT2Tokenizer'", ErrorCode::unsupported);
   }
-  const auto where = is_tokenizer_json ? PrefixSpace::before_pieces : PrefixSpace::before_text;
-  bool is_wanted = tokenizer.prefix_space != PrefixSpace::nowhere;
+  bool is_wanted = is_plain && tokenizer.prefix_space != PrefixSpace::nowhere;
   config.read("add_prefix_space", is_wanted);
+  if (tokenizer.has_own_prefix_space) return;
+  const auto where = is_tokenizer_json ? PrefixSpace::before_pieces : PrefixSpace::before_text;
   tokenizer.prefix_space = is_wanted ? where : PrefixSpace::nowhere;
 }
 

@@ -1,4 +1,8 @@
 #include <array>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "text/tokenizer_impl.h"
 
@@ -36,41 +40,55 @@ void declare_decoder(const JsonFields& decoder, Tokenizer::Impl& tokenizer) {
   }
 }
 
+struct SpecialToken {
+  AddedToken token;
+  std::string where;
+};
+
 // A special token is written as its content alone or as an AddedToken's members.
-AddedToken special_token(const json& value, const std::string& where) {
+SpecialToken special_token(const json& value, const std::string& where) {
   AddedToken token = value.is_string()
                          ? AddedToken{.content = value.get<std::string>(), .normalized = false}
                          : read_added_token(JsonFields(value, where));
   token.special = true;
-  return token;
+  return {std::move(token), where};
 }
 
-void declare_list(const JsonFields& fields, Tokenizer::Impl& tokenizer) {
-  constexpr const char* kKey = "additional_special_tokens";
-  if (!fields.find(kKey)) return;
-  const std::string where = fields.where() + ": " + kKey;
-  for (const json& value : fields.required_list(kKey)) {
-    tokenizer.added.declare(special_token(value, where), where);
+// Returns the special tokens that the files name: those of kSpecialNames, some of which may have no
+// content, and then the additional ones. If both files name a token, special_tokens_map.json takes
+// precedence.
+std::vector<SpecialToken> special_tokens(const JsonFields& config, const JsonFields& map) {
+  std::vector<SpecialToken> tokens;
+  for (const char* name : kSpecialNames) {
+    SpecialToken& token = tokens.emplace_back(SpecialToken{{}, config.where()});
+    for (const JsonFields* fields : {&config, &map}) {
+      const json* value = fields->find(name);
+      if (value) token = special_token(*value, fields->where() + ": " + name);
+    }
   }
+  constexpr const char* kList = "additional_special_tokens";
+  for (const JsonFields* fields : {&config, &map}) {
+    if (!fields->find(kList)) continue;
+    for (const json& value : fields->required_list(kList)) {
+      tokens.push_back(special_token(value, fields->where() + ": " + kList));
+    }
+  }
+  return tokens;
 }
 
-// Declares the special token of kSpecialNames[name] and returns its id, if it has one. If both files
-// name the token, tokenizer_config.json takes precedence.
-std::optional<TokenId> declare_named(const JsonFields& config, const JsonFields& map,
-                                     std::size_t name, Tokenizer::Impl& tokenizer) {
-  AddedToken token;
-  std::string where = config.where();
-  for (const JsonFields* fields : {&map, &config}) {
-    const json* value = fields->find(kSpecialNames[name]);
-    if (!value) continue;
-    where = fields->where() + ": " + kSpecialNames[name];
-    token = special_token(*value, where);
+// Declares the tokens of added_tokens.json, {"<|pad|>": 50257}. The special ones are those that the
+// other files name.
+void declare_added(const JsonFields& file, const std::vector<SpecialToken>& specials,
+                   Tokenizer::Impl& tokenizer) {
+  std::set<std::string_view> names;
+  for (const SpecialToken& special : specials) names.insert(special.token.content);
+  for (const auto& [content, value] : file.object().items()) {
+    const TokenId id = read_token_id(value, content, file.where());
+    const bool is_special = names.contains(content);
+    tokenizer.added.declare(
+        {.content = content, .id = id, .normalized = !is_special, .special = is_special},
+        file.where());
   }
-  if (token.content.empty() && name < kDefaulted && tokenizer.vocabulary.find(kEndOfText)) {
-    token = {.content = kEndOfText, .special = true};
-  }
-  if (token.content.empty()) return std::nullopt;
-  return tokenizer.added.declare(token, where);
 }
 
 }  // namespace
@@ -81,31 +99,32 @@ void declare_added_token(const JsonFields& fields, const json& id, Tokenizer::Im
   tokenizer.added.declare(token, fields.where(), AddedTokens::IfKnown::replace);
 }
 
+// As in HuggingFace's transformers, the other two files count only if tokenizer_config.json has no
+// added_tokens_decoder.
 void read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
                      const JsonFields& added_tokens, Tokenizer::Impl& tokenizer) {
-  if (config.find("added_tokens_decoder")) {
+  const bool has_decoder = config.find("added_tokens_decoder") != nullptr;
+  auto specials = special_tokens(config, has_decoder ? config : special_tokens_map);
+  if (has_decoder) {
     declare_decoder(config.required_object("added_tokens_decoder"), tokenizer);
-  } else {  // added_tokens.json: {"<|pad|>": 50257}
-    const std::string& where = added_tokens.where();
-    for (const auto& [content, value] : added_tokens.object().items()) {
-      const TokenId id = read_token_id(value, content, where);
-      tokenizer.added.declare({.content = content, .id = id}, where);
-    }
+  } else {
+    declare_added(added_tokens, specials, tokenizer);
   }
-  std::array<std::optional<TokenId>, kSpecialNames.size()> named;
-  for (std::size_t i = 0; i < kSpecialNames.size(); ++i) {
-    named[i] = declare_named(config, special_tokens_map, i, tokenizer);
+  std::vector<TokenId> ids;  // -1 for those of kSpecialNames that have no content
+  for (auto& [token, where] : specials) {
+    const bool has_default = ids.size() < kDefaulted && tokenizer.vocabulary.find(kEndOfText);
+    if (token.content.empty() && has_default) token = {.content = kEndOfText, .special = true};
+    ids.push_back(tokenizer.added.declare(token, where));
   }
-  declare_list(config, tokenizer);
-  declare_list(special_tokens_map, tokenizer);
-  tokenizer.end_of_text = named[1];
+  const auto [bos, eos] = std::pair(ids[0], ids[1]);
+  if (eos >= 0) tokenizer.end_of_text = eos;
 
   bool add_bos = false;
   config.read("add_bos_token", add_bos);
   if (!add_bos) return;
   auto& before = tokenizer.before;
-  if (!named[0]) config.refuse("add_bos_token", "false, because no bos_token is given");
-  if (before.empty() || before.front() != *named[0]) before.insert(before.begin(), *named[0]);
+  if (bos < 0) config.refuse("add_bos_token", "false, because no bos_token is given");
+  if (before.empty() || before.front() != bos) before.insert(before.begin(), bos);
 }
 
 }  // namespace gpt2

@@ -166,6 +166,9 @@ void read_pre_tokenizer(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   steps[0].read("use_regex", tokenizer.split_words);
   steps[0].read("add_prefix_space", add_prefix_space);
   if (add_prefix_space) tokenizer.prefix_space = PrefixSpace::before_pieces;
+  // HuggingFace's transformers changes the member add_prefix_space, which a Sequence does not have.
+  const JsonFields whole = root.required_object("pre_tokenizer");
+  tokenizer.has_own_prefix_space = whole.required_string("type") == "Sequence";
 }
 
 // {"single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}],

@@ -238,9 +238,10 @@ class SpecialTokensTest(unittest.TestCase):
         tokenizer = self.tokenizer(
             tokenizer_config={"pad_token": {"content": "[PAD]", "lstrip": False, "rstrip": False,
                                             "normalized": False, "single_word": False},
-                              "bos_token": "Once", "model_max_length": 64, "padding_side": "left"},
-            special_tokens_map={"bos_token": "The", "unk_token": "?",
-                                "additional_special_tokens": ["[a]", "[b]"]})
+                              "bos_token": "The", "model_max_length": 64, "padding_side": "left",
+                              "additional_special_tokens": ["[a]"]},
+            special_tokens_map={"bos_token": "Once", "unk_token": "?",
+                                "additional_special_tokens": ["[b]", "[a]"]})
         self.assertEqual(tokenizer.special_tokens_map, {
             "bos_token": "Once", "eos_token": "<|endoftext|>", "unk_token": "?",
             "pad_token": "[PAD]", "additional_special_tokens": ["[a]", "[b]"]})
@@ -256,6 +257,15 @@ class SpecialTokensTest(unittest.TestCase):
         ids = tokenizer(["Once", "a"], padding="max_length", max_length=2).input_ids
         self.assertEqual([ids[0][0], ids[1][0]], [4096, 4096])
         self.assertEqual(tokenizer.decode([4096, 443, 64], skip_special_tokens=True), "a")
+
+    def test_the_map_does_not_count_beside_a_decoder(self):
+        end = {"content": "<|endoftext|>", "special": True}
+        tokenizer = self.tokenizer(
+            tokenizer_config={"added_tokens_decoder": {str(EOS): end}},
+            special_tokens_map={"bos_token": "Once", "eos_token": "!",
+                                "additional_special_tokens": ["[a]"]})
+        self.assertEqual((tokenizer.bos_token, tokenizer.eos_token), ("<|endoftext|>",) * 2)
+        self.assertEqual(tokenizer.all_special_tokens, ["<|endoftext|>"])
 
     def test_a_file_with_a_wrong_side_is_refused(self):
         with self.assertRaisesRegex(ValueError, "^padding_side: expected one of left, right, found "

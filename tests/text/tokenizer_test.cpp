@@ -20,11 +20,15 @@ namespace {
 
 json small_json() { return json::parse(read_text(tokenizer_data("small/tokenizer.json"))); }
 
-Tokenizer load_json(const json& root) {
+Tokenizer load_json(const json& root, const json& config = {}) {
   const TemporaryDirectory folder;
   folder.write("tokenizer.json", root.dump());
+  if (!config.is_null()) folder.write("tokenizer_config.json", config.dump());
   return Tokenizer::load(folder.path());
 }
+
+// HuggingFace's class that changes nothing of a tokenizer.json, like its tokenizers library.
+const json kPlainClass = {{"tokenizer_class", "PreTrainedTokenizerFast"}};
 
 // Loads the small vocabulary from vocab.json and merges.txt, with more files beside them.
 Tokenizer load_pair(const std::vector<std::pair<std::string, json>>& more = {}) {
@@ -61,7 +65,7 @@ TEST_CASE("every kind of tokenizer.json gives the same ids and text as HuggingFa
     CAPTURE(name);
     json root = small_json();
     root.merge_patch(variant.at("patch"));
-    const Tokenizer tokenizer = load_json(root);
+    const Tokenizer tokenizer = load_json(root, kPlainClass);
     for (const json& one : variant.at("cases")) check_case(tokenizer, one, count);
     ++tokenizers;
   }
@@ -130,6 +134,14 @@ TEST_CASE("a token that one file declares special stays special whatever other f
   CHECK(Tokenizer::load(folder.path()).is_special(313));
 }
 
+TEST_CASE("special tokens of added_tokens.json are matched before the others") {
+  const Tokenizer tokenizer = load_pair({{"added_tokens.json", {{"<sep>", 313}, {"x<sep", 314}}},
+                                         {"special_tokens_map.json", {{"sep_token", "<sep>"}}}});
+  CHECK(tokenizer.encode("x<sep>") == std::vector<TokenId>{87, 313});
+  CHECK(tokenizer.is_special(313));
+  CHECK_FALSE(tokenizer.is_special(314));
+}
+
 TEST_CASE("with parse_special = false, text that looks like a special token stays text") {
   const Tokenizer tokenizer = load_json(small_json());
   const std::string text = "a<|endoftext|>the";
@@ -160,6 +172,26 @@ TEST_CASE("add_prefix_space adds the space where HuggingFace's class for these f
   CHECK(whole.encode("the") == std::vector<TokenId>{258});
   CHECK(whole.encode(" a") == std::vector<TokenId>{261});
   CHECK(whole.encode("<|endoftext|>a") == std::vector<TokenId>{kEndOfText, 261});
+}
+
+TEST_CASE("add_prefix_space of tokenizer.json counts only for the classes that do not replace it") {
+  // GPT2TokenizerFast sets it to the value in tokenizer_config.json, or to false. It does not look
+  // into a Sequence.
+  const std::vector<TokenId> with_space = {261}, without = {64};
+  json level = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}};
+  const auto encode_a = [](const json& pre_tokenizer, const json& config) {
+    json root = small_json();
+    root["pre_tokenizer"] = pre_tokenizer;
+    return load_json(root, config).encode("a");
+  };
+  CHECK(encode_a(level, {}) == without);
+  CHECK(encode_a(level, {{"tokenizer_class", "GPT2Tokenizer"}}) == without);
+  CHECK(encode_a(level, {{"add_prefix_space", true}}) == with_space);
+  CHECK(encode_a(level, kPlainClass) == with_space);
+  json sequence = {{"type", "Sequence"}, {"pretokenizers", json::array({level})}};
+  CHECK(encode_a(sequence, {}) == with_space);
+  sequence["pretokenizers"][0]["add_prefix_space"] = false;
+  CHECK(encode_a(sequence, {{"add_prefix_space", true}}) == without);
 }
 
 TEST_CASE("add_bos_token puts one bos_token before the text") {
@@ -245,8 +277,17 @@ TEST_CASE("the end-of-text token is the one that the files name") {
       load_pair({{"special_tokens_map.json", {{"eos_token", {{"content", "!"}}}}}}).end_of_text() ==
       0);
   CHECK(load_pair({{"tokenizer_config.json", {{"eos_token", "!"}}},
-                   {"special_tokens_map.json", {{"eos_token", "the"}}}})
-            .end_of_text() == 0);
+                   {"special_tokens_map.json", {{"eos_token", "he"}}}})
+            .end_of_text() == 257);
+  // With an added_tokens_decoder, HuggingFace's transformers reads no other file.
+  const Tokenizer by_decoder =
+      load_pair({{"tokenizer_config.json",
+                  {{"added_tokens_decoder",
+                    {{"312", added_token(312, "<|endoftext|>", {{"special", true}})}}}}},
+                 {"special_tokens_map.json", {{"eos_token", "!"}}},
+                 {"added_tokens.json", {{"?", 30}}}});
+  CHECK(by_decoder.end_of_text() == kEndOfText);
+  CHECK_FALSE(by_decoder.is_special(0));
   CHECK(load_pair({{"tokenizer_config.json", {{"eos_token", nullptr}}}}).end_of_text() ==
         kEndOfText);
   json root = small_json();

@@ -46,14 +46,18 @@ class Named:
 
     def __init__(self, read: Read, default: Optional[str]):
         """`default` stands for the tokens that no file names. There is no default for padding."""
-        config, named = read_object(read, _CONFIG), read_object(read, _MAP)
-        # If both files name a token, the config takes precedence, as in the library.
+        config = read_object(read, _CONFIG)
+        # As in the library, the map counts only if the config has no added_tokens_decoder. If both
+        # files name a token, the map takes precedence.
+        has_decoder = config.get("added_tokens_decoder") is not None
+        named = {} if has_decoder else read_object(read, _MAP)
         self.tokens: Dict[str, Optional[str]] = {
-            name: (_content(config.get(name)) or _content(named.get(name))
+            name: (_content(named.get(name)) or _content(config.get(name))
                    or (None if name == "pad_token" else default))
             for name in NAMES}
-        listed = config.get("additional_special_tokens") or named.get("additional_special_tokens")
-        self.additional: List[str] = [text for text in map(_content, listed or []) if text]
+        listed = [_content(token) for file in (config, named)
+                  for token in file.get("additional_special_tokens") or []]
+        self.additional: List[str] = list(dict.fromkeys(text for text in listed if text))
         limit = config.get("model_max_length")
         self.model_max_length = int(limit) if isinstance(limit, (int, float)) else UNLIMITED
         self.padding_side = config.get("padding_side") or "right"
