@@ -227,7 +227,7 @@ fs::path find_model(const std::string& name) {
   // take its place, so these two directories are searched last, models/ first.
   if (path == GPT2_BUNDLED_MODEL) {
     std::swap(directories[0], directories[1]);
-    std::ranges::rotate(directories, directories.begin() + 2);
+    std::rotate(directories.begin(), directories.begin() + 2, directories.end());
   }
   for (const fs::path& directory : directories) {
     if (is_model_directory(directory)) return directory;
