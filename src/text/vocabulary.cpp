@@ -123,7 +123,8 @@ std::uint32_t Vocabulary::hash_of(std::string_view name) const noexcept {
     const std::size_t length = std::min(name.size(), std::size_t{7});
     std::memcpy(&coefficient, name.data(), length);
     name.remove_prefix(length);
-    const auto product = static_cast<unsigned __int128>(sum + coefficient) * secret_;
+    __extension__ using Product = unsigned __int128;
+    const Product product = Product{sum + coefficient} * secret_;
     sum = static_cast<std::uint64_t>(product & kPrime) + static_cast<std::uint64_t>(product >> 61);
   }
   return static_cast<std::uint32_t>(sum >> 20);
