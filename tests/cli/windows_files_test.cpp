@@ -89,7 +89,7 @@ TEST_CASE("batch answers the lines of a file from Windows, and can be resumed") 
   CHECK(texts({}, kMark + "{\"prompt\": \"ab\"}\r\n") == "cde|");
 }
 
-TEST_CASE("UTF-16 is refused with the command that converts it") {
+TEST_CASE("other encodings are refused with the command that converts them") {
   const std::string bytes("a\0b\0\n\0", 6);
   const std::string file = place().write("utf16", "\xff\xfe" + bytes).string();
   const std::string message =
@@ -112,6 +112,19 @@ TEST_CASE("UTF-16 is refused with the command that converts it") {
       run({"-m", alphabet_model()}, {.input = "\xfe\xff" + std::string("\0a\0b", 4)});
   CHECK(piped.err.ends_with("convert it with 'iconv -f UTF-16 -t UTF-8' or, in PowerShell, "
                             "'$OutputEncoding = [Text.Encoding]::UTF8'\n"));
+  const Outcome wide =
+      run({"score", "-m", alphabet_model()}, {.input = std::string("\xff\xfe\0\0a\0\0\0", 8)});
+  CHECK(wide.err.find("the text is UTF-32, because") != std::string::npos);
+  CHECK(wide.err.find("'iconv -f UTF-32 -t UTF-8'") != std::string::npos);
+  const std::string packed = place().write("packed", "\x1f\x8b\x08").string();
+  for (const Words& words : {Words{"-f", packed}, {"batch", packed, "-o", out}}) {
+    Words all = words;
+    all.insert(all.end(), {"-m", alphabet_model()});
+    CHECK(
+        run(all).err.ends_with("the text is compressed by gzip; expected UTF-8: decompress it "
+                               "with 'gzip -dc " +
+                               packed + "'\n"));
+  }
   // Latin-1 has no mark. Its bytes are read as they are.
   CHECK(run({"tokenize", "-f", place().write("latin1", "ab\xe9").string(), "-m", alphabet_model()})
             .status == 0);

@@ -78,7 +78,7 @@ void LineReader::skip_byte_order_mark() {
   const auto has_begun = [this] { return kByteOrderMark.starts_with(buffer_); };
   while (buffer_.size() < kByteOrderMark.size() && has_begun() && fill()) {
   }
-  refuse_utf16(buffer_, name_);
+  refuse_other_encodings(buffer_, name_);
   if (!buffer_.starts_with(kByteOrderMark)) return;
   begin_ = offset_ = kByteOrderMark.size();
   note_byte_order_mark(name_);

@@ -53,7 +53,7 @@ struct Line {
 
 /// Reads a file line by line. However long a line is, at most `max_bytes` of it are kept. A byte
 /// order mark at the beginning of the file is not a part of the first line; a note on standard
-/// error says that it is skipped. UTF-16 is refused.
+/// error says that it is skipped. Other encodings are refused.
 class LineReader {
  public:
   /// Reads from the current position of the descriptor, which the caller still owns. `name` is for

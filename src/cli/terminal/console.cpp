@@ -89,19 +89,26 @@ void note_byte_order_mark(std::string_view name) {
   print_error(concat(name, " begins with a byte order mark, which is skipped"));
 }
 
-void refuse_utf16(std::string_view text, const std::string& name) {
-  if (!text.starts_with("\xff\xfe") && !text.starts_with("\xfe\xff")) return;
+void refuse_other_encodings(std::string_view text, const std::string& name) {
   const bool is_file = name != shown_input("-");
-  reject(
-      "the text is UTF-16, because it begins with UTF-16's byte order mark; expected UTF-8: "
-      "convert it with 'iconv -f UTF-16 -t UTF-8",
-      is_file ? concat(" ", name, "' or, in PowerShell, 'Get-Content ", name,
-                       " | Set-Content -Encoding utf8 NEW'")
-              : "' or, in PowerShell, '$OutputEncoding = [Text.Encoding]::UTF8'");
+  if (text.starts_with("\x1f\x8b")) {
+    reject("the text is compressed by gzip; expected UTF-8: decompress it with 'gzip -dc",
+           is_file ? concat(" ", name) : "", "'");
+  }
+  const bool is_utf32 = text.starts_with(std::string_view("\xff\xfe\0\0", 4)) ||
+                        text.starts_with(std::string_view("\0\0\xfe\xff", 4));
+  const bool is_utf16 = text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
+  if (!is_utf32 && !is_utf16) return;
+  const std::string_view encoding = is_utf32 ? "UTF-32" : "UTF-16";
+  reject("the text is ", encoding, ", because it begins with ", encoding,
+         "'s byte order mark; expected UTF-8: convert it with 'iconv -f ", encoding, " -t UTF-8",
+         is_file ? concat(" ", name, "' or, in PowerShell, 'Get-Content ", name,
+                          " | Set-Content -Encoding utf8 NEW'")
+                 : "' or, in PowerShell, '$OutputEncoding = [Text.Encoding]::UTF8'");
 }
 
 void skip_byte_order_mark(std::string& text, const std::string& name) {
-  refuse_utf16(text, name);
+  refuse_other_encodings(text, name);
   if (!text.starts_with(kByteOrderMark)) return;
   text.erase(0, kByteOrderMark.size());
   note_byte_order_mark(name);

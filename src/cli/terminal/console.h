@@ -47,13 +47,13 @@ inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 /// is skipped.
 void note_byte_order_mark(std::string_view name);
 
-/// Throws Error(invalid_argument) if a text begins with UTF-16's byte order mark. The message says
-/// how to convert the file of this name. Other bytes that are not UTF-8 are no error, because GPT-2
-/// has tokens for them.
-void refuse_utf16(std::string_view text, const std::string& name);
+/// Throws Error(invalid_argument) if a text begins with the byte order mark of UTF-16 or UTF-32, or
+/// like a file of gzip. The message says how to convert the file of this name. Other bytes that are
+/// not UTF-8 are no error, because GPT-2 has tokens for them.
+void refuse_other_encodings(std::string_view text, const std::string& name);
 
 /// Removes a byte order mark from the beginning of a text and prints this note. Throws what
-/// refuse_utf16() throws.
+/// refuse_other_encodings() throws.
 void skip_byte_order_mark(std::string& text, const std::string& name);
 
 /// Reads a line of standard input. Returns it without its newline or CRLF, or nothing at the end of
