@@ -26,7 +26,7 @@ std::vector<TokenId> parse_tokens(std::string text, std::size_t count, std::size
     std::size_t id = 0;
     if (!read_number(word, id) || id >= count) {
       reject("token id ", before + tokens.size() + 1, ": expected a number from 0 to ", count - 1,
-             ", found '", word.substr(0, 40), "'");
+             ", found ", quote(word.substr(0, 40)));
     }
     tokens.push_back(static_cast<TokenId>(id));
   }

@@ -21,7 +21,8 @@ std::vector<TokenId> read_tokens(Members& members, const TokenReader& reader,
   const json* const text = members.find(name);
   const json* const ids = members.find("token_ids");
   if ((text != nullptr) == (ids != nullptr)) {
-    reject("expected either \"", name, "\" or \"token_ids\", found ", text ? "both" : "neither");
+    reject("expected either \"", name, "\" or \"token_ids\", found ",
+           text ? "both: leave one out" : "neither");
   }
   if (ids != nullptr) return reader.read_ids(*ids, "token_ids");
   if (!reader.tokenizer && text->is_string()) {
