@@ -71,7 +71,7 @@ in_zsh() { "$source/tests/project/complete.zsh" "$source/tools/completions" "$1"
 # offers NAME LINE EXPECTED: checks what the shell offers, in any order.
 offers() { check "$shell, $1" "$3" "$("in_$shell" "$2" | sort -u | xargs)"; }
 
-# There are no files that a shell could offer.
+# There are no files that a shell could offer, except where a test makes one.
 mkdir -p "$scratch/models/tiny-one" "$scratch/hub/models--owner--tiny-two" \
   "$scratch/xdg/huggingface/hub/models--owner--tiny-three" "$scratch/empty"
 export HOME="$scratch/empty"
@@ -91,6 +91,9 @@ for shell in bash fish zsh; do
   GPT2_MODELS="$scratch/models" offers "a model's name" 'gpt2 -m ti' tiny-one
   HF_HUB_CACHE="$scratch/hub" offers "a model of the cache" 'gpt2 bench --model own' owner/tiny-two
   XDG_CACHE_HOME="$scratch/xdg" offers "a model of the cache of XDG" 'gpt2 -m own' owner/tiny-three
+  touch jazz
+  offers "values but no files" 'gpt2 generate --format j' json
+  rm jazz
 done
 shell=bash
 offers "a short option" 'gpt2 bench -t' -t

@@ -50,5 +50,6 @@ end
 
 complete -c gpt2 -n 'test (count (commandline -opc)) -eq 1' -a '(__gpt2_commands)'
 complete -c gpt2 -n 'string match -q -- "-*" (commandline -ct)' -a '(__gpt2_options)'
-complete -c gpt2 -n 'string match -q -- "-*" (commandline -opc)[-1]' -a '(__gpt2_values)'
+complete -c gpt2 -f -a '(__gpt2_values)' \
+    -n 'string match -q -- "-*" (commandline -opc)[-1]; and count (__gpt2_values) >/dev/null'
 complete -c gpt2 -n 'contains -- (commandline -opc)[-1] -m --model' -a '(__gpt2_models)'
