@@ -269,7 +269,7 @@ TEST_CASE("texts that other threads submit meanwhile equal texts written alone")
       job.stop_after = SIZE_MAX;
       Outcome expected = alone(job);
       expected.streamed.clear();
-      CHECK(outcome_of({}, [&] { return result.get(); }) == expected);
+      CHECK(outcome_of({}, [&future = result] { return future.get(); }) == expected);
     }
   }
 }

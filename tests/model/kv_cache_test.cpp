@@ -91,9 +91,9 @@ TEST_CASE("a cache returns what was stored: f32 as it was, f16 rounded") {
           Rows{random_rows(300, head_dim, seed++), random_rows(300, head_dim, seed++)});
       for (const auto& [first, count] : {std::pair{0, 5}, {5, 260}, {265, 35}}) {
         const std::size_t begin = static_cast<std::size_t>(first) * head_dim;
+        const std::size_t size = static_cast<std::size_t>(count);
         const auto part = [&](const std::vector<float>& all) {
-          return ConstMatrix{all.data() + begin, static_cast<std::size_t>(count), head_dim,
-                             head_dim};
+          return ConstMatrix{all.data() + begin, size, head_dim, head_dim};
         };
         for (KVCache* const cache : {&exact, &half}) {
           cache->store(head / kHeads, head % kHeads, static_cast<std::size_t>(first),
