@@ -9,8 +9,8 @@
 //  1. Status. A function that can fail returns a gpt2_status: GPT2_OK, which is 0, or the kind of
 //     the error. gpt2_last_error() then returns the message. A function that fails has changed
 //     nothing, unless its comment says otherwise. A function that returns a pointer instead (the
-//     gpt2_..._get_info functions) returns NULL if it fails. No C++ exception crosses this
-//     interface.
+//     gpt2_..._get_info functions, gpt2_option_fields) returns NULL if it fails. No C++ exception
+//     crosses this interface.
 //  2. Outputs. Results are written through the pointers at the end of the argument list, which must
 //     not be NULL. A function that fails sets a handle or result that it would have returned to
 //     NULL, so that it can be freed without a check, and leaves other outputs as they were.
@@ -963,8 +963,8 @@ typedef struct gpt2_option_field {
   double also;            ///< one more number that is allowed
 } gpt2_option_field;
 
-/// Returns the rows of a table and sets their number. They live as long as the program. Returns
-/// NULL for a table that does not exist. (option_fields.h)
+/// Returns the rows of a table and sets their number. They live as long as the program. Fails with
+/// GPT2_INVALID_ARGUMENT for a table that does not exist. (option_fields.h)
 ///
 /// Example:
 ///   size_t n_fields = 0;

@@ -81,10 +81,9 @@ const gpt2_option_field* gpt2_option_fields(gpt2_option_table table, size_t* cou
     if (count != nullptr) *count = rows.size();
     return rows.data();
   };
-  switch (table) {
-    case GPT2_OPTIONS_SAMPLING: return returned(sampling);
-    case GPT2_OPTIONS_GENERATION: return returned(generation);
-    case GPT2_OPTIONS_BEAMS: return returned(beams);
-    default: return nullptr;
-  }
+  return guard_pointer([&] {
+    require_value(table, GPT2_OPTIONS_BEAMS, "the table");
+    if (table == GPT2_OPTIONS_SAMPLING) return returned(sampling);
+    return table == GPT2_OPTIONS_GENERATION ? returned(generation) : returned(beams);
+  });
 }

@@ -492,6 +492,18 @@ static void test_compare(void) {
     CHECK(options.size == sizeof options);                                              \
   } while (0)
 
+static void test_option_fields(void) {
+  size_t count = 99;
+  CHECK(gpt2_cancel_set(NULL, 1) == GPT2_INVALID_ARGUMENT);  // sets another message
+  for (gpt2_option_table table = -1; table <= GPT2_OPTIONS_BEAMS + 1; ++table) {
+    const int is_table = table >= 0 && table <= GPT2_OPTIONS_BEAMS;
+    CHECK((gpt2_option_fields(table, &count) != NULL) == is_table);
+    if (is_table) continue;
+    CHECK(gpt2_last_status() == GPT2_INVALID_ARGUMENT);
+    CHECK(strstr(gpt2_last_error(), table < 0 ? "the table is -1" : "the table is 3") != NULL);
+  }
+}
+
 static void test_option_structs(void) {
   TEST_INIT(load_options);
   TEST_INIT(encode_options);
@@ -580,6 +592,7 @@ int main(void) {
   test_scheduler();
   test_score_and_embed();
   test_compare();
+  test_option_fields();
   test_option_structs();
   test_free();
   gpt2_cancel_free(other_kind);
