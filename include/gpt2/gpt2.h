@@ -551,7 +551,9 @@ GPT2_API gpt2_status gpt2_session_fork(const gpt2_session* session, gpt2_session
 GPT2_API gpt2_status gpt2_session_assign(gpt2_session* session, const gpt2_session* other,
                                          size_t position);
 /// Writes the session to a file, which gpt2_session_load reads. Writes either the whole file, which
-/// replaces an existing one, or nothing. GPT2_INVALID_FILE if that fails. (session.h)
+/// replaces an existing one, or nothing. GPT2_INVALID_ARGUMENT if the path is empty or that of
+/// something which cannot be replaced, such as a directory; GPT2_INVALID_FILE if the system reports
+/// an error. (session.h)
 GPT2_API gpt2_status gpt2_session_save(const gpt2_session* session, const char* path);
 /// Makes a session from a file. It continues with the same bits as the session that was saved. The
 /// file must come from the same model and weight type, which is checked by samples, and have keys
@@ -563,8 +565,9 @@ GPT2_API const gpt2_session_info* gpt2_session_get_info(gpt2_session* session);
 /// Frees the session.
 GPT2_API void gpt2_session_free(gpt2_session* session);
 
-/// One forward pass over several sessions of one engine, which reads the weights once for all of
-/// them. Each logit has the same bits as in a separate pass. Allocates only a list of the slices.
+/// One forward pass over several sessions of one model, which reads the weights once for all of
+/// them. The engine of the first session runs it; the others may be on other engines. Each logit
+/// has the same bits as in a separate pass. Allocates only a list of the slices.
 /// GPT2_INVALID_ARGUMENT as for gpt2_session_forward, for a session that appears twice, for
 /// sessions of different models, and if n_out is more than the tokens of a slice. Does nothing for
 /// no slices.

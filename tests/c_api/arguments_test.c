@@ -209,6 +209,8 @@ static void test_session(void) {
   REFUSED(gpt2_session_assign(session, NULL, 0), "a gpt2_session is NULL");
   REFUSED(gpt2_session_save(NULL, "x"), "a gpt2_session is NULL");
   REFUSED(gpt2_session_save(session, NULL), "the path is NULL");
+  REFUSED(gpt2_session_save(session, ""), "is empty");
+  REFUSED(gpt2_session_save(session, MODEL), MODEL);  // a directory
   REFUSED_NEW(out, gpt2_session_load(NULL, "x", NULL, &out), "a gpt2_model is NULL");
   REFUSED_NEW(out, gpt2_session_load(model, NULL, NULL, &out), "the path is NULL");
   REFUSED(gpt2_session_load(model, "x", NULL, NULL), "output");

@@ -141,6 +141,36 @@ static void test_loop_of_our_own(void) {
   gpt2_session_free(session);
 }
 
+// The sessions of a pass may be on different engines, with keys and values of different types.
+static void test_pass_over_two_engines(void) {
+  const size_t vocab_size = gpt2_model_get_info(model)->vocab_size;
+  float* rows = malloc(2 * vocab_size * sizeof *rows);
+  gpt2_slice slices[2];
+  for (int i = 0; i < 2; ++i) {
+    gpt2_engine_options options;
+    gpt2_session_options in_engine;
+    gpt2_engine* engine = NULL;
+    CHECK(gpt2_engine_options_init(&options, sizeof options) == GPT2_OK);
+    CHECK(gpt2_session_options_init(&in_engine, sizeof in_engine) == GPT2_OK);
+    options.kv_type = i == 0 ? GPT2_KV_F32 : GPT2_KV_F16;
+    CHECK(gpt2_engine_new(model, &options, &engine) == GPT2_OK);
+    in_engine.engine = engine;
+    slices[i] = (gpt2_slice){NULL, once, kOnce, rows + (size_t)i * vocab_size, 1};
+    CHECK(gpt2_session_new(model, &in_engine, &slices[i].session) == GPT2_OK);
+    gpt2_engine_free(engine);
+  }
+  CHECK(gpt2_forward(slices, 2) == GPT2_OK);
+  for (int i = 0; i < 2; ++i) {
+    const float* alone = NULL;
+    CHECK(gpt2_session_rewind(slices[i].session, 0) == GPT2_OK);
+    CHECK(gpt2_session_forward(slices[i].session, once, kOnce, &alone) == GPT2_OK);
+    CHECK(memcmp(alone, slices[i].out, vocab_size * sizeof *alone) == 0);
+    gpt2_session_free(slices[i].session);
+  }
+  CHECK(memcmp(rows, rows + vocab_size, vocab_size * sizeof *rows) != 0);  // f16 rounds
+  free(rows);
+}
+
 // A handle keeps the objects that it needs alive, in whatever order handles are freed.
 static void test_lifetimes(void) {
   gpt2_model* own_model = NULL;
@@ -657,6 +687,7 @@ int main(void) {
   test_a_new_text();
   test_a_text_that_is_too_short_for_a_score();
   test_loop_of_our_own();
+  test_pass_over_two_engines();
   test_lifetimes();
   test_callbacks_stop();
   test_scores_hook();
