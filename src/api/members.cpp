@@ -9,6 +9,7 @@
 #include "api/request_error.h"
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "generate/option_json.h"
 
 namespace gpt2 {
@@ -93,8 +94,8 @@ void Members::refuse_others() const {
   for (const auto& [name, value] : object_.items()) {
     if (known_.contains(name) || value.is_null()) continue;
     const std::string path = path_ + name;
-    throw RequestError(concat("unknown key ", quote(path), advice_on(name)), path.substr(0, 200),
-                       RequestError::kUnknown);
+    throw RequestError(concat("unknown key ", quote(path), advice_on(name)),
+                       path.substr(0, place_to_cut(path, 200)), RequestError::kUnknown);
   }
 }
 

@@ -76,6 +76,13 @@ TEST_CASE("errors name the member with the mistake, and its kind, as OpenAI's do
   }
 }
 
+TEST_CASE("a name that is too long is cut between two characters") {
+  const std::string begin(199, 'x');
+  const json error = error_of("/v1/completions", {{"prompt", "a"}, {begin + "\xc3\xa9", 1}});
+  CHECK(error["param"] == begin);
+  CHECK(error["code"] == "unknown_parameter");
+}
+
 TEST_CASE("stream_options need a stream, as in OpenAI's API") {
   const json chat = message({{"role", "user"}, {"content", "a"}});
   for (auto [path, body] : std::vector<std::pair<std::string, json>>{
