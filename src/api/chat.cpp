@@ -166,7 +166,10 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   own.max_length = read_max_length(members, context.max_length);
   if (count) own.max_length.reset();
   members.refuse_others();
-  if (form == ChatForm::transcript) request.options.stop.push_back(concat("\n", kUser));
+  if (form == ChatForm::transcript) {
+    request.options.stop.push_back(concat("\n", kUser));
+    request.own_stops = 1;
+  }
   std::vector<TokenId> prompt = prompt_of(messages, context, form);
   // If the prompt loses its beginning, an answer without a limit gets half of the context.
   const bool is_unlimited = request.options.max_new_tokens == kUnlimited;

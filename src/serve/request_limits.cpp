@@ -59,7 +59,8 @@ void check_limits(const CompletionRequest& request, const ServedModel& model) {
     reject("the request is for ", texts, " texts, but one request may have at most ", kMaxTexts,
            ": divide it");
   }
-  if (const std::size_t stops = request.options.stop.size(); stops > kMaxStops) {
+  const std::size_t stops = request.options.stop.size() - request.own_stops;
+  if (stops > kMaxStops) {
     reject("stop: expected at most ", kMaxStops, " strings, found ", stops);
   }
   const std::size_t bytes = option_bytes(request.options);

@@ -231,6 +231,16 @@ TEST_CASE("chat refuses what the model cannot do, and says so") {
   }
 }
 
+TEST_CASE("a chat may have as many stop strings as a completion, beside its own") {
+  std::vector<std::string> stops;
+  for (int i = 0; i < 256; ++i) stops.push_back("stop " + std::to_string(i));
+  answer({{"messages", {user("Hello")}}, {"max_tokens", 1}, {"stop", stops}});
+  stops.push_back("one more");
+  const HttpResponse refused = chat({{"messages", {user("Hello")}}, {"stop", stops}});
+  CHECK(refused.status == 400);
+  CHECK(check_error(refused.json()) == "stop: expected at most 256 strings, found 257");
+}
+
 TEST_CASE(
     "a chat that loses its beginning leaves half of the context to an answer without a limit") {
   std::string text;
