@@ -126,6 +126,10 @@ void refuse_tools(Members& members) {
     if (value->is_array() && value->empty()) continue;
     reject(name, ": the model cannot do this: remove it");
   }
+  const json* const modalities = members.find("modalities");
+  if (modalities != nullptr && *modalities != json::array({"text"})) {
+    members.refuse("modalities", "[\"text\"], the only form of an answer");
+  }
   const json* const format = members.find("response_format");
   if (format != nullptr && !(format->size() == 1 && has_text(*format, "type", "text"))) {
     members.refuse("response_format", "{\"type\":\"text\"}, the only form of an answer");
@@ -147,7 +151,7 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   request.options.max_new_tokens = kUnlimited;
   Members members(body);
   members.ignore({"user", "metadata", "store", "service_tier", "parallel_tool_calls",
-                  "prompt_cache_key", "reasoning_effort", "safety_identifier"});
+                  "prompt_cache_key", "reasoning_effort", "safety_identifier", "verbosity"});
   static_cast<void>(members.text("model"));
   const std::vector<Message> messages = read_messages(members);
   read_options(members, request.options, {"logprobs"});
