@@ -36,7 +36,6 @@ Json top_ids_json(const Tokenizer& tokenizer, TokenId id, const TokenLogprob& sc
 Json logprobs_of(const Tokenizer& tokenizer, const CompletionRequest& request,
                  const CompletedPrompt& prompt, const CompletionChoice& choice) {
   if (!request.with_logprobs) return nullptr;
-  if (choice.result.logprobs.empty() && prompt.logprobs.empty()) return nullptr;
   LogprobLists lists(tokenizer, request.with_token_ids);
   lists.begin(prompt);
   lists.append(choice.result.tokens, choice.result.logprobs);

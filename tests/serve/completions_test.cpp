@@ -325,6 +325,17 @@ TEST_CASE("text_offset counts the characters before each token") {
   CHECK(without["text_offset"][0] == 6);
 }
 
+TEST_CASE("a text without tokens has empty lists of log-probabilities if they are asked for") {
+  const json lists = {{"tokens", json::array()},
+                      {"token_logprobs", json::array()},
+                      {"top_logprobs", json::array()},
+                      {"text_offset", json::array()}};
+  for (const json& more : {json{{"logit_bias", {{"4095", 100}}}}, json{{"max_tokens", 0}}}) {
+    const json body = with({{"prompt", "Once"}, {"logprobs", 1}}, more);
+    CHECK(choices(body)[0]["logprobs"] == lists);
+  }
+}
+
 TEST_CASE("the parts of a stream have the documented members, and usage if it is asked for") {
   for (const bool with_usage : {false, true}) {
     json body = {{"prompt", {"Tom", "The cat"}}, {"n", 2}, {"logprobs", 1}};
