@@ -83,6 +83,7 @@ void LogprobLists::begin(const CompletedPrompt& prompt) {
     if (!prompt.logprobs.empty()) append_row(tokens[i], prompt.logprobs[i]);
     if (!prompt.prompt.is_empty) skip(tokens[i]);
   }
+  last_.clear();  // the new text is decoded separately
 }
 
 void LogprobLists::append(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores) {
@@ -92,7 +93,14 @@ void LogprobLists::append(std::span<const TokenId> tokens, std::span<const Token
   }
 }
 
-void LogprobLists::skip(TokenId token) { offset_ += count_characters(tokenizer_.bytes(token)); }
+// A text has one U+FFFD for each maximal part that is not UTF-8, which tokens may divide, too.
+void LogprobLists::skip(TokenId token) {
+  for (const char byte : tokenizer_.bytes(token)) {
+    last_ += byte;
+    if (decode_utf8(last_).length < last_.size()) last_ = byte;  // the byte begins a character
+    offset_ += last_.size() == 1;
+  }
+}
 
 void LogprobLists::append_row(TokenId token, const TokenLogprob& score) {
   Json& row = rows_.emplace_back();

@@ -84,6 +84,7 @@ class LogprobLists {
   const Tokenizer& tokenizer_;
   const bool with_token_ids_;
   std::size_t offset_ = 0;  // in characters, from the beginning of the prompt
+  std::string last_ = {};   // the bytes so far of the last character
   std::vector<Json> rows_ = {};
 };
 

@@ -2,11 +2,14 @@
 // a stream, while other requests are answered.
 #include <algorithm>
 #include <numeric>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "serve/answers.h"
 #include "serve/schema.h"
+#include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/is_slow.h"
 #include "support/test_server.h"
@@ -323,6 +326,38 @@ TEST_CASE("text_offset counts the characters before each token") {
   }
   const json without = choices({{"prompt", "A caf\xc3\xa9"}, {"logprobs", 0}})[0]["logprobs"];
   CHECK(without["text_offset"][0] == 6);
+}
+
+TEST_CASE("text_offset counts each U+FFFD of a text whose tokens are parts of characters") {
+  const auto ids_of = [](std::string_view bytes) {
+    json ids = json::array();
+    for (const char byte : bytes) {
+      ids.push_back(bundled::tokenizer().find(std::string_view(&byte, 1)).value());
+    }
+    return ids;
+  };
+  // A prompt of single bytes, the byte of two new tokens, and how many characters begin before each
+  // token. The prompt and the new text are decoded separately, as in Python with errors="replace".
+  const std::vector<std::tuple<std::string, std::string, std::vector<int>>> cases = {
+      {"\x80\x80", "A", {0, 1, 2, 3}},
+      {"\xc3\xa9", "A", {0, 1, 1, 2}},
+      {"\xf0\x9f\x98\x80", "A", {0, 1, 1, 1, 1, 2}},
+      {"\xf0\x9fZ", "\x80", {0, 1, 1, 2, 3}},
+      {"\xe0\x80", "\xc3", {0, 1, 2, 3}},
+      {"\xff\xc3\xc3\xa9", "A", {0, 1, 2, 3, 3, 4}},
+      {"\xf0\x9f", "\x98", {0, 1, 1, 2}}};
+  for (const auto& [prompt, byte, offsets] : cases) {
+    CAPTURE(offsets);
+    const json body = {{"prompt", ids_of(prompt)},
+                       {"echo", true},
+                       {"logprobs", 0},
+                       {"max_tokens", 2},
+                       {"logit_bias", {{ids_of(byte)[0].dump(), 100}}}};
+    const json found = choices(body);
+    CHECK(found[0]["logprobs"]["text_offset"] == offsets);
+    CHECK(characters(found[0]["text"]) == static_cast<std::size_t>(offsets.back()) + 1);
+    CHECK(joined(complete(with(body, {{"stream", true}}))) == found);
+  }
 }
 
 TEST_CASE("a text without tokens has empty lists of log-probabilities if they are asked for") {
