@@ -109,7 +109,10 @@ CompletionRequest read_completion_request(const json& body, const RequestContext
   }
   const TokenReader reader = {context.tokenizer, context.config.vocab_size,
                               [&](std::size_t lost, std::size_t) { request.lost_bytes += lost; }};
-  const auto prompts = reader.read_list(members.need("prompt"), "prompt", kMaxPrompts);
+  // OpenAI's default of a prompt that is null is the end-of-text token, which begins a new text.
+  const bool is_null = body.contains("prompt") && members.find("prompt") == nullptr;
+  const auto prompts = is_null ? std::vector(1, std::vector<TokenId>())
+                               : reader.read_list(members.need("prompt"), "prompt", kMaxPrompts);
   read_options(members, request.options);
   request.with_logprobs = request.options.top_logprobs.has_value();
   read_answer_members(members, request);

@@ -264,7 +264,9 @@ TEST_CASE("prompts are texts, token ids, or lists of these") {
 }
 
 TEST_CASE("an empty prompt lets the model begin a text of its own") {
-  for (const json& prompt : {json(""), json::array({""}), json::array({json::array()})}) {
+  // As OpenAI documents it, null asks for this, too: its default is the end-of-text token.
+  for (const json& prompt :
+       {json(""), json(nullptr), json::array({""}), json::array({json::array()})}) {
     CAPTURE(prompt);
     check_same(choices({{"prompt", prompt}, {"echo", true}})[0], generated("")[0]);
   }
