@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "api/options.h"
@@ -36,6 +37,17 @@ void read_best_of(Members& members, CompletionRequest& request) {
   }
 }
 
+// Throws Error for what has no effect without a beam search. num_return_sequences, another name of
+// "n", has one.
+void refuse_beam_options(Members& members) {
+  for_each_beam_field([&](const auto& field) {
+    const std::string_view name = field.name;
+    if (name == "num_beams" || name == "num_return_sequences") return;
+    if (members.find(field.name) == nullptr) return;
+    reject(name, ": needs \"num_beams\": give at least 2 beams");
+  });
+}
+
 // Throws Error for what a beam search, which does not draw, slide or search the text, would ignore.
 void check_beams(Members& members, const CompletionRequest& request) {
   const auto refuse = [](bool is_set, const char* name) {
@@ -54,7 +66,7 @@ void check_beams(Members& members, const CompletionRequest& request) {
 
 void read_beams(Members& members, CompletionRequest& request) {
   read_beam_options(members, request.beams);
-  if (request.beams.num_beams == 1) return;
+  if (request.beams.num_beams == 1) return refuse_beam_options(members);
   request.beams.num_return_sequences = request.n;
   if (request.n > request.beams.num_beams) {
     reject(name_of_n(members), ": expected at most the number of \"num_beams\", ",

@@ -171,6 +171,24 @@ TEST_CASE("a beam search refuses what it would ignore, in the words of the comma
   }
 }
 
+TEST_CASE("what only a beam search uses needs num_beams, as in the command") {
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, json>>{{"length_penalty", 1.0},
+                                                 {"early_stopping", true},
+                                                 {"num_beam_groups", 2},
+                                                 {"diversity_penalty", 1.0},
+                                                 {"pad_token_id", 7}}) {
+    for (const json& beams : {json(nullptr), json(1)}) {
+      const json error =
+          error_of("/v1/completions", {{"prompt", "a"}, {"num_beams", beams}, {name, value}});
+      CHECK(error["message"] == name + ": needs \"num_beams\": give at least 2 beams");
+      CHECK(error["param"] == name);
+    }
+    const json none = {{"prompt", "a"}, {"max_tokens", 1}, {name, nullptr}};
+    CHECK(server().post("/v1/completions", none).status == 200);
+  }
+}
+
 TEST_CASE("errors advise on the names that options have in other programs") {
   const auto message_for = [](const char* name) {
     return error_of("/v1/completions", {{"prompt", "a"}, {name, 4}})["message"];
