@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "api/options.h"
 #include "api/request_error.h"
 #include "base/utf8.h"
 
@@ -54,6 +55,16 @@ double mean_logprob(const CompletionChoice& choice) {
 Json choice_json(const std::string& text, std::size_t index, const Json& logprobs,
                  const Json& reason) {
   return {{"text", text}, {"index", index}, {"logprobs", logprobs}, {"finish_reason", reason}};
+}
+
+// Returns the member that a message is about, or null: its first word, if a colon follows, as in
+// "prompt[0]: expected ...", or if it is an option, as in the library's "logit_bias has ...".
+Json member_of(const std::string& message) {
+  const std::string word = message.substr(0, message.find_first_of(": "));
+  const bool is_member =
+      message.substr(word.size()).starts_with(": ") &&
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789.[]") == std::string::npos;
+  return is_member || is_option(word) ? Json(word) : Json();
 }
 
 }  // namespace
@@ -200,11 +211,7 @@ Json logprob_number(float logprob) {
 }
 
 Json error_json(const std::string& message, const std::string& type, const Json& code) {
-  const std::string name = message.substr(0, message.find(": "));
-  const bool is_member =
-      name.size() < message.size() &&
-      name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789.[]") == std::string::npos;
-  const Json param = is_member ? Json(name) : Json();
+  const Json param = member_of(message);
   return {{"error", {{"message", message}, {"type", type}, {"param", param}, {"code", code}}}};
 }
 

@@ -67,6 +67,9 @@ void check_beams(Members& members, const CompletionRequest& request) {
 void read_beams(Members& members, CompletionRequest& request) {
   read_beam_options(members, request.beams);
   if (request.beams.num_beams == 1) return refuse_beam_options(members);
+  for (const char* const name : {"max_tokens", "max_new_tokens"}) {
+    static_cast<void>(members.count(name, 1, kMaxOptionTokens));
+  }
   request.beams.num_return_sequences = request.n;
   if (request.n > request.beams.num_beams) {
     reject(name_of_n(members), ": expected at most the number of \"num_beams\", ",

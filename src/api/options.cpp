@@ -23,6 +23,15 @@ void read_field(Members& members, const Field& row, Values& values, const char* 
 
 }  // namespace
 
+bool is_option(std::string_view name) {
+  bool is_found = false;
+  const auto compare = [&](const auto& field) { is_found = is_found || field.name == name; };
+  for_each_generation_field(compare);
+  for_each_sampling_field(compare);
+  for_each_beam_field(compare);
+  return is_found;
+}
+
 void read_options(Members& members, GenerationOptions& options,
                   std::initializer_list<std::string_view> left_out) {
   for_each_field(options, [&](const auto& field, auto& values) {
@@ -54,8 +63,8 @@ std::optional<std::size_t> read_max_length(Members& members, std::optional<std::
 
 std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens) {
   if (max_length > prompt_tokens) return max_length - prompt_tokens;
-  reject("max_length is ", max_length, " and includes the prompt, which has ", prompt_tokens,
-         " tokens: give max_new_tokens");
+  reject("max_length: expected more than the number of the prompt's tokens, ", prompt_tokens,
+         ", found ", max_length, ": give max_new_tokens");
 }
 
 }  // namespace gpt2

@@ -31,6 +31,9 @@ void for_each_field(GenerationOptions& generation, const Visitor& visit) {
   for_each_sampling_field([&](const auto& field) { visit(field, generation.sampling); });
 }
 
+/// Returns whether the table has a row with this name.
+[[nodiscard]] bool is_option(std::string_view name);
+
 /// Sets the options that the object has, by the names of the table, "max_tokens", "stop_strings"
 /// and "do_sample". Does not read the rows that are `left_out`. Throws Error for a value that an
 /// option cannot have. Combinations of options are checked only when the text begins.

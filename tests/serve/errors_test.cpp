@@ -83,6 +83,40 @@ TEST_CASE("a name that is too long is cut between two characters") {
   CHECK(error["code"] == "unknown_parameter");
 }
 
+TEST_CASE("errors of the library name the member, too") {
+  const std::string completions = "/v1/completions", chat = "/v1/chat/completions";
+  const json hello = message({{"role", "user"}, {"content", "Hello"}});
+  const std::vector<std::pair<json, std::string>> cases = {
+      {{{"logit_bias", {{"300", 1}}}}, "logit_bias"},
+      {{{"forced_bos_token_id", 300}}, "forced_bos_token_id"},
+      {{{"forced_eos_token_id", {300}}}, "forced_eos_token_id"},
+      {{{"bad_words_ids", {{300}}}}, "bad_words_ids"},
+      {{{"suppress_tokens", {300}}}, "suppress_tokens"},
+      {{{"sequence_bias", json::array({{{300}, 1.5}})}}, "sequence_bias"},
+      {{{"max_length", 1}}, "max_length"},
+      {{{"num_beams", 2}, {"num_beam_groups", 3}}, "num_beam_groups"},
+      {{{"num_beams", 2}, {"pad_token_id", 300}}, "pad_token_id"},
+      {{{"num_beams", 2}, {"max_tokens", 0}}, "max_tokens"},
+      {{{"num_beams", 2}, {"max_new_tokens", 0}}, "max_new_tokens"}};
+  for (const auto& [members, param] : cases) {
+    json body = {{"prompt", "a"}};
+    body.update(members);
+    CHECK(error_of(completions, body)["param"] == param);
+    if (members.contains("num_beams")) continue;
+    body = hello;
+    body.update(members);
+    CHECK(error_of(chat, body)["param"] == param);
+  }
+}
+
+TEST_CASE("an error about several members names none") {
+  const std::vector<std::string> prompts(17, "a");
+  const json error = error_of("/v1/completions", {{"prompt", prompts}, {"n", 128}});
+  CHECK(error["message"] ==
+        "the request is for 2176 texts, but one request may have at most 2048: divide it");
+  CHECK(error["param"].is_null());
+}
+
 TEST_CASE("stream_options need a stream, as in OpenAI's API") {
   const json chat = message({{"role", "user"}, {"content", "a"}});
   for (auto [path, body] : std::vector<std::pair<std::string, json>>{
