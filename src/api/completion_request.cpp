@@ -38,11 +38,11 @@ void read_best_of(Members& members, CompletionRequest& request) {
 }
 
 // Throws Error for what has no effect without a beam search. num_return_sequences, another name of
-// "n", has one.
+// "n", has one, and programs that use transformers always give pad_token_id.
 void refuse_beam_options(Members& members) {
   for_each_beam_field([&](const auto& field) {
     const std::string_view name = field.name;
-    if (name == "num_beams" || name == "num_return_sequences") return;
+    if (name == "num_beams" || name == "num_return_sequences" || name == "pad_token_id") return;
     if (members.find(field.name) == nullptr) return;
     reject(name, ": needs \"num_beams\": give at least 2 beams");
   });
@@ -67,7 +67,7 @@ void check_beams(Members& members, const CompletionRequest& request) {
 void read_beams(Members& members, CompletionRequest& request) {
   read_beam_options(members, request.beams);
   if (request.beams.num_beams == 1) return refuse_beam_options(members);
-  for (const char* const name : {"max_tokens", "max_new_tokens"}) {
+  for (const char* const name : {"max_tokens", "max_new_tokens"}) {  // at least one
     static_cast<void>(members.count(name, 1, kMaxOptionTokens));
   }
   request.beams.num_return_sequences = request.n;
