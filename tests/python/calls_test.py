@@ -182,6 +182,18 @@ class CallbackTest(ModelTest):
         text = self.model.generate([443], max_new_tokens=3, logits_processor=only)
         self.assertEqual(text.token_ids, [11, 12, 11])
 
+    def test_a_processor_may_keep_its_arrays(self):
+        kept, seen = [], []
+
+        def keep(ids, scores):
+            kept.append((ids, scores))
+            seen.append((ids.tolist(), scores.tolist()))
+
+        text = self.model.generate([443, 452], max_new_tokens=6, logits_processor=keep)
+        self.model.generate(["The cat"] * 20, max_new_tokens=100)  # which uses its freed memory
+        self.assertEqual([ids.tolist() for ids, _ in kept],
+                         [[443, 452, *text.token_ids[:n]] for n in range(6)])
+        self.assertEqual([(ids.tolist(), scores.tolist()) for ids, scores in kept], seen)
 
     def test_a_processor_that_returns_new_scores_is_refused(self):
         def in_place(ids, scores):

@@ -7,7 +7,7 @@ import ctypes
 import operator
 import weakref
 from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_ssize_t, c_void_p
-from ctypes import py_object
+from ctypes import py_object, string_at
 from typing import TYPE_CHECKING, Any, Iterable, List, Tuple, Union
 
 from . import _structs as c
@@ -180,6 +180,13 @@ def int64_array(numbers: Any) -> Any:
     return numbers if numpy is None else numpy.array(numbers, numpy.int64)
 
 
+def int32_array(address: int, count: int) -> Any:
+    """A copy of the numbers at the address: a numpy array of int32, or a memoryview without it."""
+    numbers = array.array("i", string_at(address, 4 * count))
+    numpy = _numpy()
+    return memoryview(numbers) if numpy is None else numpy.array(numbers)
+
+
 def row(array: FloatArray, index: int) -> FloatArray:
     """One row of an array of two dimensions, without a copy."""
     if not isinstance(array, memoryview):
@@ -187,12 +194,3 @@ def row(array: FloatArray, index: int) -> FloatArray:
     floats = array.cast("B").cast("f")
     n = len(floats) // len(array)
     return floats[index * n:(index + 1) * n]
-
-
-def view(address: int, kind: Any, count: int) -> Any:
-    """The `count` numbers at the address, without a copy. They are valid as long as gpt2.h says."""
-    memory = (kind * count).from_address(address) if count else (kind * 0)()
-    numpy = _numpy()
-    if numpy is not None:
-        return numpy.ctypeslib.as_array(memory) if count else numpy.empty(0, kind)
-    return memoryview(memory).cast("B").cast("i" if kind is c_int32 else "f") if count else memory

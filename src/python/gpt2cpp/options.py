@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ctypes import byref, c_float, c_int32, pointer
+from ctypes import byref, memmove, pointer
 from numbers import Integral
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple,
                     TypedDict, Union)
 
 from . import _structs as c
-from ._arrays import ids_array, ids_struct, int32, items, view
+from ._arrays import ids_array, ids_struct, int32, int32_array, items, zeros
 from ._handle import defaults, new
 from ._library import lib
 from ._options import BEAMS, DRAWS, GENERATION, SAMPLING, Option, count, flag, texts
@@ -280,12 +280,17 @@ def _process_with(name: str,
             raise TypeError(f"{name}: expected functions, found {shown(processor)}")
 
     def process(scores: int, n_scores: int, ids: int, n_ids: int) -> None:
-        array = view(scores, c_float, n_scores)
+        # The functions may keep these copies, as they may keep transformers' tensors, whereas the
+        # library soon overwrites and frees its own arrays.
+        array, address = zeros((n_scores,))
+        memmove(address, scores, 4 * n_scores)
+        tokens = int32_array(ids, n_ids)
         for processor in processors:
-            result = processor(view(ids, c_int32, n_ids), array)
+            result = processor(tokens, array)
             if result is not None and result is not array:
                 raise TypeError(f"{name}: the function must change the scores in place and return "
                                 f"nothing, but it returned {shown(result)}")
+        memmove(scores, address, 4 * n_scores)
 
     return process
 
