@@ -103,6 +103,9 @@ class WeightsTest(ModelTest):
             array = self.model.weights[name]
             with self.assertRaises((ValueError, TypeError)):
                 array[0] = 1
+            if numpy is not None:
+                with self.assertRaisesRegex(ValueError, "cannot set WRITEABLE flag to True"):
+                    array.flags.writeable = True
 
     def test_they_keep_their_memory(self):
         model = gpt2cpp.Model(MODEL)

@@ -85,17 +85,18 @@ class Weights(Mapping[str, "numpy.typing.NDArray[Any]"]):
 def _array(owned: Owned, weight: c.Weight) -> Any:
     memory = (c_ubyte * weight.size).from_address(weight.data)
     memory.owner = owned  # the array keeps the memory, and the memory keeps the model
+    # As this view cannot be written, numpy refuses to make the array writable.
+    content = memoryview(memory).toreadonly().cast("B")
     shape = tuple(weight.shape[:weight.n_shape])
     try:
         import numpy
     except ImportError:
-        return _memoryview(memoryview(memory).cast("B"), weight.dtype, shape)
-    flat = numpy.frombuffer(memory, _NUMPY_TYPES[weight.dtype])
+        return _memoryview(content, weight.dtype, shape)
+    flat = numpy.frombuffer(content, _NUMPY_TYPES[weight.dtype])
     if weight.dtype == _BF16:
         flat = (flat.astype("<u4") << 16).view("<f4")
-    result = flat.reshape(shape)
-    result.flags.writeable = False
-    return result
+        flat.flags.writeable = False
+    return flat.reshape(shape)
 
 
 def _memoryview(content: memoryview, dtype: int, shape: Tuple[int, ...]) -> memoryview:
