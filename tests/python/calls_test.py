@@ -4,6 +4,7 @@ arguments, on several threads and in several processes.
 support.py says how it is run.
 """
 
+import asyncio
 import contextlib
 import gc
 import multiprocessing
@@ -138,6 +139,23 @@ class CallbackTest(ModelTest):
         for i, call in enumerate(calls):
             with self.subTest(i), self.assertRaisesRegex(Oops, "on purpose"):
                 call()
+        self.assert_usable()
+
+    def test_a_stream_does_not_take_an_exception_for_its_end(self):
+        # PEP 479: an exception that would end a loop without a word becomes a RuntimeError.
+        async def read(stream):
+            return [piece async for piece in stream]
+
+        for kind in (StopIteration, StopAsyncIteration):
+            def stops(*_):
+                raise kind("on purpose")
+
+            for call in (lambda: list(self.model.stream("Once", logits_processor=stops)),
+                         lambda: asyncio.run(read(self.model.astream("Once", on_prompt=stops)))):
+                with self.assertRaisesRegex(RuntimeError, f"^a callback raised {kind.__name__}$"
+                                            ) as caught:
+                    call()
+                self.assertEqual(repr(caught.exception.__cause__), repr(kind("on purpose")))
         self.assert_usable()
 
     def test_exceptions_come_out_on_other_threads(self):

@@ -101,6 +101,8 @@ class Stream(Iterator[str]):
             self._writer.room.release()
             return piece
         self.close()
+        if isinstance(piece, (StopIteration, StopAsyncIteration)):  # which would end the loop
+            raise RuntimeError(f"a callback raised {type(piece).__name__}") from piece
         if isinstance(piece, BaseException):
             raise piece
         self.result = piece
