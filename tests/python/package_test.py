@@ -204,8 +204,33 @@ class GenerateTest(ModelTest):
     def test_max_length_counts_the_prompt(self):
         ids = self.model.tokenizer.encode("The cat")
         self.assertEqual(len(self.model.generate(ids, max_length=len(ids) + 3).token_ids), 3)
-        with self.assertRaisesRegex(ValueError, "max_length is 2 and includes the prompt"):
+        with self.assertRaisesRegex(ValueError, "max_length is 2 and includes the prompt, "
+                                                "but the text has 2 tokens already"):
             self.model.generate(ids, max_length=2)
+
+    def test_max_length_counts_the_tokens_of_a_session(self):
+        # As the command's before + prompt tokens, and as min_length. Dropped tokens do not count.
+        before, prompt = [443, 452, 258, 401], [11, 308]
+        for call in ("generate", "stream"):
+            for given in (prompt, []):
+                session = self.model.session()
+                session.append(before)
+                list(getattr(session, call)(given, max_length=9, ignore_eos=True))
+                self.assertEqual(len(session), 9)
+            with self.assertRaisesRegex(ValueError, "^max_length is 9 and includes the prompt, but "
+                                        "the text has 11 tokens already: give max_new_tokens$"):
+                getattr(session, call)(prompt, max_length=9)
+        end = self.model.eos_token_id[0]
+        session = self.model.session()
+        session.append(before)
+        text = session.generate(prompt, min_length=9, max_length=12, logit_bias={end: 100})
+        self.assertEqual((len(text.token_ids), text.finish_reason), (3, "end_of_text"))
+        session = self.model.session(max_tokens=8)
+        session.append(before * 2)
+        session.slide(keep=0)
+        n = len(session)
+        session.generate(max_length=n + 2, ignore_eos=True)
+        self.assertEqual(len(session), n + 2)
 
     def test_logprobs_are_those_of_the_command(self):
         text = self.model.generate("The cat", max_new_tokens=6, logprobs=2)

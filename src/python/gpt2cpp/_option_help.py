@@ -15,7 +15,8 @@ _HELP = {
     "do_sample": "False always takes the likeliest token, like a temperature of 0",
     "input_ids": "Token ids instead of a prompt, as in transformers' generate(**tokenizer(...))",
     "attention_mask": "0 for each token id that is padding and is left out, 1 for the others",
-    "max_length": "Max length of the text including the prompt; not used with max_new_tokens",
+    "max_length": "Max length of the text including the prompt and the tokens that a session has "
+                  "before it; not used with max_new_tokens",
     "stop_strings": "The same as stop",
     "stop_tokens": "Tokens that end the text, in addition to those of the model and the tokenizer",
     "eos_token_id": "The tokens that end the text, instead of those of the model and the tokenizer",

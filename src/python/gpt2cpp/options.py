@@ -151,7 +151,10 @@ class SamplingArguments:
 
 
 class _TextArguments(SamplingArguments):
-    """The common part of the options of generation and of beam search."""
+    """The common part of the options of generation and of beam search.
+
+    `n_prompt` is the number of tokens before the first new one, also those of a session.
+    """
 
     def __init__(self, struct: Any, given: Dict[str, Any], n_prompt: int, vocab_size: int,
                  work: Work):
@@ -192,8 +195,9 @@ class _TextArguments(SamplingArguments):
         max_length = self._take("max_length")
         if max_length is not None and self._left.get("max_new_tokens") is None:
             if count("max_length", max_length) <= n_prompt:
-                raise InvalidArgumentError(f"max_length is {max_length} and includes the prompt, "
-                                           f"which has {n_prompt} tokens: give max_new_tokens")
+                raise InvalidArgumentError(
+                    f"max_length is {max_length} and includes the prompt, but the text has "
+                    f"{n_prompt} tokens already: give max_new_tokens")
             self.struct.max_new_tokens = max_length - n_prompt
         self._set(self.struct, "max_new_tokens", count)
 

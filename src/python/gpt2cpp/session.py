@@ -6,7 +6,7 @@ import os
 import threading
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_size_t
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Tuple
 
 from . import _structs as c
 from ._arrays import FloatArray, ids_array, ids_list, zeros
@@ -181,8 +181,7 @@ class Session(Handle):
         Without a prompt, the text continues at its end. Options are as in Model.generate().
         """
         work = Work()
-        ids, truncated, given = self._prepared(prompt, options)
-        arguments = GenerateArguments(given, len(ids), self._model.vocab_size, work)
+        ids, truncated, arguments = self._prepared(prompt, options, work)
         with self._exclusive() as owned:
             arguments.begin(ids)
             text = work.run(lambda: self._write(owned, ids, arguments))
@@ -198,8 +197,7 @@ class Session(Handle):
         """
         self._model._require_tokenizer()
         work = Work()
-        ids, truncated, given = self._prepared(prompt, options)
-        arguments = GenerateArguments(given, len(ids), self._model.vocab_size, work)
+        ids, truncated, arguments = self._prepared(prompt, options, work)
         owned = self._begin()
 
         def write(on_text: Any) -> Generation:
@@ -230,7 +228,8 @@ class Session(Handle):
     def _encode(self, name: str, tokens: Tokens) -> List[int]:
         return self._model._encode(name, tokens, add_special_tokens=len(self) == 0)
 
-    def _prepared(self, prompt: Tokens, options: Any) -> Tuple[List[int], int, Dict[str, Any]]:
+    def _prepared(self, prompt: Tokens, options: Any,
+                  work: Work) -> Tuple[List[int], int, GenerateArguments]:
         """The tokens of the prompt, how many were removed from its beginning, and the options."""
         prompt, given = self._model._given(prompt, options)
         truncate = bool(flag("truncate", given.pop("truncate", None) or False))
@@ -241,7 +240,9 @@ class Session(Handle):
                 f"the session is full with {position} tokens, so it has no room for a prompt: give "
                 "overflow='slide' to drop the oldest ones")
         held = min(position, count("keep", given.get("keep") or 0)) if slides else position
-        return (*fit_prompt(ids, self.capacity - held, truncate, max_new_tokens_of(given)), given)
+        ids, removed = fit_prompt(ids, self.capacity - held, truncate, max_new_tokens_of(given))
+        return ids, removed, GenerateArguments(given, position + len(ids), self._model.vocab_size,
+                                               work)
 
     def _prompt(self, tokens: Tokens) -> List[int]:
         ids = self._encode("prompt", tokens)
