@@ -188,6 +188,14 @@ class EncodingTest(unittest.TestCase):
                     setattr(self.tokenizer, name, wrong)
             self.assertEqual(getattr(self.tokenizer, name), "right")
 
+    def test_wrong_lengths(self):
+        for kind, wrong in ((ValueError, 0), (ValueError, -5), (TypeError, True), (TypeError, None),
+                            (TypeError, float("inf"))):
+            with self.assertRaisesRegex(kind, "^model_max_length: expected a whole number"):
+                self.tokenizer.model_max_length = wrong
+        self.tokenizer.model_max_length = 2
+        self.assertEqual(len(self.tokenizer(self.long, truncation=True).input_ids), 2)
+
 
 class VocabularyTest(ModelTest):
     def test_the_vocabulary_is_that_of_the_file(self):
@@ -267,10 +275,35 @@ class SpecialTokensTest(unittest.TestCase):
         self.assertEqual((tokenizer.bos_token, tokenizer.eos_token), ("<|endoftext|>",) * 2)
         self.assertEqual(tokenizer.all_special_tokens, ["<|endoftext|>"])
 
-    def test_a_file_with_a_wrong_side_is_refused(self):
-        with self.assertRaisesRegex(ValueError, "^padding_side: expected one of left, right, found "
-                                                "'up'$"):
-            self.tokenizer(tokenizer_config={"padding_side": "up"})
+    def test_a_file_with_a_wrong_setting_is_refused(self):
+        sides = "expected one of left, right, found "
+        cases = [*((name, wrong, sides + repr(wrong))
+                   for name in ("padding_side", "truncation_side")
+                   for wrong in ("up", "", 5, ["left"])),
+                 *(("model_max_length", wrong,
+                    f"expected a whole number of at least 1, found {wrong}") for wrong in (-5, 0)),
+                 *(("model_max_length", wrong, f"expected a whole number, found {wrong!r}")
+                   for wrong in (True, 64.5, "64", [64]))]
+        for name, wrong, message in cases:
+            with self.subTest((name, wrong)):
+                with self.assertRaises(gpt2cpp.InvalidFileError) as caught:
+                    self.tokenizer(tokenizer_config={name: wrong})
+                self.assertRegex(str(caught.exception), "^/.*/tokenizer_config.json: "
+                                                        f"{re.escape(f'{name}: {message}')}$")
+        files = {"tokenizer_config.json": b'{"padding_side": "up"}'}
+        for name in ("vocab.json", "merges.txt"):
+            with open(f"{MODEL}/{name}", "rb") as file:
+                files[name] = file.read()
+        with self.assertRaisesRegex(gpt2cpp.InvalidFileError,
+                                    "^tokenizer_config.json: padding_side: expected one of"):
+            gpt2cpp.Tokenizer.from_bytes(files)
+
+    def test_a_file_may_leave_settings_open(self):
+        for limit in (None, int(1e30), 1e30):  # transformers writes int(1e30)
+            tokenizer = self.tokenizer(tokenizer_config={
+                "model_max_length": limit, "padding_side": None, "truncation_side": None})
+            self.assertEqual((tokenizer.model_max_length, tokenizer.padding_side,
+                              tokenizer.truncation_side), (int(1e30), "right", "right"))
 
     def test_the_tokenizer_of_a_model_has_its_length(self):
         self.assertEqual(gpt2cpp.Model(MODEL).tokenizer.model_max_length, 512)

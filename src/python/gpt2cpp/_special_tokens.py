@@ -7,10 +7,11 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
+from ._arrays import whole
 from ._handle import Handle
-from ._options import named
+from ._options import count, named
 from .encoding import SIDES, UNLIMITED
-from .errors import shown
+from .errors import InvalidFileError, shown
 
 NAMES = ("bos_token", "eos_token", "unk_token", "pad_token")
 SETTINGS = ("pad_token", "padding_side", "truncation_side", "model_max_length")
@@ -18,13 +19,21 @@ SETTINGS = ("pad_token", "padding_side", "truncation_side", "model_max_length")
 
 _CONFIG, _MAP = "tokenizer_config.json", "special_tokens_map.json"
 
+# What _CONFIG may set, and transformers' defaults.
+_SETTINGS = {"model_max_length": UNLIMITED, "padding_side": "right", "truncation_side": "right"}
+
 Read = Callable[[str], Optional[bytes]]
 """Returns the content of a file beside the tokenizer's, or None if there is none."""
 
 
+def directory_of(path: str) -> str:
+    """The directory with the files of a tokenizer: the path, or where the file lies."""
+    return path if os.path.isdir(path) else os.path.dirname(path)
+
+
 def reader_of_directory(path: str) -> Read:
     """Reads the files in a directory, or beside a file."""
-    directory = path if os.path.isdir(path) else os.path.dirname(path)
+    directory = directory_of(path)
 
     def read(name: str) -> Optional[bytes]:
         try:
@@ -58,10 +67,8 @@ class Named:
         listed = [_content(token) for file in (config, named)
                   for token in file.get("additional_special_tokens") or []]
         self.additional: List[str] = list(dict.fromkeys(text for text in listed if text))
-        limit = config.get("model_max_length")
-        self.model_max_length = int(limit) if isinstance(limit, (int, float)) else UNLIMITED
-        self.padding_side = config.get("padding_side") or "right"
-        self.truncation_side = config.get("truncation_side") or "right"
+        self.settings = {name: default if config.get(name) is None else config[name]
+                         for name, default in _SETTINGS.items()}
 
 
 def read_object(read: Read, name: str) -> Dict[str, Any]:
@@ -81,8 +88,24 @@ def _content(token: Any) -> Optional[str]:
     return token if isinstance(token, str) else None
 
 
-class _Side:
-    """An attribute of a tokenizer that is "left" or "right"."""
+def _side(name: str, value: Any) -> str:
+    """The value of a setting that is "left" or "right"."""
+    return SIDES[named(name, value, SIDES)]
+
+
+def _length(name: str, value: Any) -> int:
+    """The value of a setting that is a number of tokens. JSON may have a large one as a float."""
+    is_whole = isinstance(value, float) and value.is_integer()
+    number = whole(name, int(value) if is_whole else value)
+    count(name, min(number, UNLIMITED), 1, UNLIMITED)
+    return number
+
+
+class _Setting:
+    """An attribute of a tokenizer. `convert` raises an exception for a wrong value."""
+
+    def __init__(self, convert: Callable[[str, Any], Any]):
+        self._convert = convert
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -90,8 +113,8 @@ class _Side:
     def __get__(self, tokenizer: Optional[SpecialTokens], owner: Optional[type] = None) -> Any:
         return self if tokenizer is None else tokenizer.__dict__[self._name]
 
-    def __set__(self, tokenizer: SpecialTokens, side: str) -> None:
-        tokenizer.__dict__[self._name] = SIDES[named(self._name, side, SIDES)]
+    def __set__(self, tokenizer: SpecialTokens, value: Any) -> None:
+        tokenizer.__dict__[self._name] = self._convert(self._name, value)
 
 
 class SpecialTokens(Handle):
@@ -108,17 +131,20 @@ class SpecialTokens(Handle):
 
         def token_bytes(self, id: int) -> bytes: ...
 
-    model_max_length: int  # transformers' int(1e30) if nothing says it; a Model sets its own
-    padding_side = _Side()  # may be changed, like the next one
-    truncation_side = _Side()
+    model_max_length = _Setting(_length)  # a Model sets its own; may be changed, like the next ones
+    padding_side = _Setting(_side)
+    truncation_side = _Setting(_side)
 
-    def _set_special(self, read: Read) -> None:
+    def _set_special(self, read: Read, directory: str = "") -> None:
+        """Takes the tokens and settings of the files, which lie in the directory or in memory."""
         has_default = self._id_of("<|endoftext|>") is not None
         special = Named(read, "<|endoftext|>" if has_default else None)
         self._tokens, self._additional = special.tokens, special.additional
-        self.model_max_length = special.model_max_length
-        self.padding_side = special.padding_side
-        self.truncation_side = special.truncation_side
+        for name, value in special.settings.items():
+            try:
+                setattr(self, name, value)
+            except (TypeError, ValueError) as error:
+                raise InvalidFileError(f"{os.path.join(directory, _CONFIG)}: {error}") from None
 
     @property
     def bos_token(self) -> Optional[str]:

@@ -17,7 +17,8 @@ from ._hints import ENCODE, TOKENIZER, Hinted, hint
 from ._hub import PathLike, not_downloaded, pretrained_name, refuse_others
 from ._library import lib
 from ._options import flag, named, utf8
-from ._special_tokens import SETTINGS, SpecialTokens, reader_of_directory, reader_of_memory
+from ._special_tokens import (SETTINGS, SpecialTokens, directory_of, reader_of_directory,
+                              reader_of_memory)
 from .encoding import SIDES, BatchEncoding, Shape, batch, truncated
 from .errors import InvalidArgumentError, NotFoundError, UnsupportedError, shown
 from .results import Generation
@@ -43,7 +44,7 @@ class Tokenizer(Hinted, SpecialTokens):
         path = find_path(name)
         super().__init__(new(lib.gpt2_tokenizer_load, c_path(path), free=lib.gpt2_tokenizer_free))
         self._path: Optional[str] = path
-        self._set_special(reader_of_directory(path))
+        self._set_special(reader_of_directory(path), directory_of(path))
 
     @classmethod
     def from_pretrained(cls, name_or_path: PathLike, *, revision: Optional[str] = None,
