@@ -25,6 +25,11 @@ from support import MODEL
 import gpt2cpp
 from gpt2cpp._handle import Owned
 
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
 ENDLESS = {"max_new_tokens": 10**9, "ignore_eos": True, "overflow": "slide"}
 
 
@@ -182,6 +187,21 @@ class CallbackTest(ModelTest):
             self.assertEqual((text, text.finish_reason), ("", "cancelled"))
         with self.assertRaises(gpt2cpp.CancelledError):
             self.model.score("The cat sat", on_progress=lambda share: False)
+
+    @unittest.skipIf(numpy is None, "there is no numpy")
+    def test_the_false_of_numpy_stops(self):
+        no = numpy.False_
+        for options in ({"on_prompt": lambda *_: no}, {"on_progress": lambda _: no},
+                        {"num_beams": 2, "on_prompt": lambda *_: no}):
+            self.assertEqual(self.model.generate("Once", **options).finish_reason, "cancelled")
+        for call in (lambda: self.model.score("The cat sat", on_progress=lambda _: no),
+                     lambda: self.model.generate(["A", "B"], num_beams=2, max_new_tokens=2,
+                                                 on_progress=lambda _: no)):
+            with self.assertRaises(gpt2cpp.CancelledError):
+                call()
+        for other in (0, numpy.True_, numpy.zeros(2, bool), None):
+            text = self.model.generate("Once", max_new_tokens=2, on_prompt=lambda *_: other)
+            self.assertEqual(text.finish_reason, "length")
 
     def test_on_prompt_and_on_progress_see_the_end(self):
         seen, shares = [], []
@@ -421,6 +441,13 @@ class LifetimeTest(ModelTest):
         self.assertEqual(count(), before)
 
 
+class One:
+    """A whole number of a type that Python does not know, as an array without dimensions is one."""
+
+    def __index__(self):
+        return 1
+
+
 class ErrorTest(ModelTest):
     def test_statuses_are_exceptions(self):
         with self.assertRaises(FileNotFoundError) as caught:
@@ -536,6 +563,23 @@ class ErrorTest(ModelTest):
                      lambda: self.model.stream("Once", num_beams=2)):
             with self.assertRaises(ValueError):
                 call()
+
+    def test_a_bool_is_no_number(self):
+        bools = [True, False] if numpy is None else [True, False, numpy.True_, numpy.False_]
+        for wrong in bools:
+            for name, call in (
+                    ("max_new_tokens", lambda: self.model.generate("a", max_new_tokens=wrong)),
+                    ("num_beams", lambda: self.model.generate("a", num_beams=wrong)),
+                    ("num_return_sequences",
+                     lambda: self.model.generate("a", num_return_sequences=wrong)),
+                    ("layer", lambda: self.model.embed("a", layer=wrong)),
+                    ("layer", lambda: self.model.hidden_states("a", layer=wrong))):
+                with self.subTest((name, wrong)), self.assertRaisesRegex(
+                        TypeError, f"^{name}: expected a whole number, found {wrong!r}$"):
+                    call()
+        for call in (lambda one: self.model.generate("Once", max_new_tokens=one),
+                     lambda one: self.model.embed("Once", layer=one)):
+            self.assertEqual(str(call(1)), str(call(One())))
 
     def test_options_that_only_transformers_has(self):
         advice = {"max_time": "give an on_progress that returns False when the time is over",

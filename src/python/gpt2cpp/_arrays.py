@@ -32,10 +32,15 @@ def items(name: str, value: Any, expected: str) -> List[Any]:
     return list(iterator)
 
 
+def is_bool(value: Any) -> bool:
+    """Whether the value is a bool of Python or numpy, whose class is bool_ or, since 2.0, bool."""
+    return type(value).__name__ in ("bool", "bool_")
+
+
 def whole(name: str, value: Any, expected: str = "a whole number") -> int:
     """The value of the argument `name`, which must be a whole number, and no bool."""
     try:
-        if not isinstance(value, bool):
+        if not is_bool(value):
             return operator.index(value)
     except TypeError:
         pass

@@ -10,7 +10,7 @@ from ._arrays import ids_array
 from ._library import lib
 from ._progress import shown_progress
 from ._texts import FAILURES, Failures
-from ._work import Work
+from ._work import Work, stops
 from .errors import CancelledError, Error, shown
 from .options import BeamArguments, without_lengths
 from .results import Generation, beam_of
@@ -43,7 +43,7 @@ def search_all(model: Model, prompts: Sequence[Tokens], num_return_sequences: in
                 if not failures.returned:
                     raise
                 results += [error] * num_return_sequences
-            if report is not None and report((place + 1) / len(prompts)) is False:
+            if report is not None and stops(report((place + 1) / len(prompts))):
                 raise CancelledError("on_progress returned False")
     return results
 

@@ -10,7 +10,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Iterable, List, NoReturn, Opti
 
 from . import _structs as c
 from . import _scoring
-from ._arrays import FloatArray, float_rows, ids_array, items, row, zeros
+from ._arrays import FloatArray, float_rows, ids_array, items, row, whole, zeros
 from ._cpu import OnCpu
 from ._handle import Handle, Owned
 from ._hints import MODEL, Hinted
@@ -321,9 +321,8 @@ class Model(Hinted, OnCpu, Handle):
         return rows if is_list else rows[0]
 
     def _layer(self, layer: int) -> int:
-        if not isinstance(layer, Integral):
-            raise TypeError(f"layer: expected a whole number, found {shown(layer)}")
-        index = int(layer) + self.n_layer + 1 if layer < 0 else int(layer)
+        number = whole("layer", layer)
+        index = number + self.n_layer + 1 if number < 0 else number
         if not 0 <= index <= self.n_layer:
             raise InvalidArgumentError(f"layer: expected a number from {-self.n_layer - 1} to "
                                        f"{self.n_layer}, found {layer}")

@@ -6,7 +6,7 @@ import sys
 from contextlib import contextmanager
 from typing import Any, Iterator
 
-from ._work import OnProgress
+from ._work import OnProgress, stops
 
 _LONG = 16  # texts; shorter lists take too little time for a bar
 
@@ -21,7 +21,7 @@ class TokenCount:
     def on_token(self, _id: int) -> bool:
         self._written += 1
         if self._goes_on and self._written < self.total:
-            self._goes_on = self._on_progress(self._written / self.total) is not False
+            self._goes_on = not stops(self._on_progress(self._written / self.total))
         return self._goes_on
 
     def end(self) -> None:

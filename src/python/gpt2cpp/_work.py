@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, Callable, Optional, Tuple, TypeVar
 
 from . import _structs as c
+from ._arrays import is_bool
 from ._handle import new
 from ._library import lib
 from .errors import shown
@@ -15,6 +16,11 @@ from .errors import shown
 T = TypeVar("T")
 
 OnProgress = Optional[Callable[[float], Any]]
+
+
+def stops(answer: Any) -> bool:
+    """Whether a callback has returned False, or numpy's False, which is another object."""
+    return is_bool(answer) and not answer
 
 
 class Work:
@@ -43,7 +49,7 @@ class Work:
 
         def guarded(_user: Optional[int], *arguments: Any) -> int:
             try:
-                return int(function(*arguments) is not False)
+                return int(not stops(function(*arguments)))
             except BaseException as error:
                 self._error = error
                 self.cancel()  # in a batch, this ends the other texts

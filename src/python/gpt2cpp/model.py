@@ -10,7 +10,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional,
 
 from . import _structs as c
 from . import _beams, _generation_config, _numbers
-from ._arrays import ids_array, ids_list, int32, items
+from ._arrays import ids_array, ids_list, int32, items, whole
 from ._batch import write_text, write_texts
 from ._handle import Owned, defaults, new
 from ._hub import PathLike, dtype_of, not_downloaded, pretrained_name, refuse_others
@@ -255,7 +255,8 @@ class Model(_numbers.Model):
         is_list = is_batch or number is not None
         failures = Failures(on_error, is_list)
         copies = 1 if number is None else count("num_return_sequences", number, 1, _MAX_SAMPLES)
-        if given.get("num_beams") not in (None, 1):
+        beams = given.get("num_beams")
+        if beams is not None and whole("num_beams", beams) != 1:
             texts = _beams.search_all(self, prompts, copies, given, failures)
         elif is_list and len(prompts) * copies != 1:
             require_different(copies, given)

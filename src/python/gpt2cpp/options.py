@@ -15,7 +15,7 @@ from ._options import BEAMS, DRAWS, GENERATION, SAMPLING, Option, count, flag, t
 from ._progress import TokenCount
 from ._streamer import StreamerCalls
 from ._texts import require_known
-from ._work import Work
+from ._work import Work, stops
 from .errors import InvalidArgumentError, did_you_mean, shown
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class GenerateArguments(_TextArguments):
         self._watchers = watchers
         if watchers:
             self.struct.on_token = c.OnToken(work.callback(
-                "on_token", lambda id: all([one.on_token(id) is not False for one in watchers])))
+                "on_token", lambda id: not any([stops(one.on_token(id)) for one in watchers])))
 
     def begin(self, prompt: List[int]) -> None:
         """Shows the prompt to the streamer."""
