@@ -251,6 +251,17 @@ class GenerateTest(ModelTest):
                                              **options), expected)
         self.assertEqual(self.model.generate(iter([443]), **options),
                          self.model.generate([443], **options))
+        for more in ({}, {"num_beams": 2}):
+            options = {"max_new_tokens": 3, **(more or {"do_sample": False})}
+            expected = self.model.generate("The cat", bad_words_ids=words, **options)
+            for prompt, others in ((["The cat"] * 2, {}), (["The cat"] * 2, {"on_error": "return"}),
+                                   ("The cat", {"on_error": "return"})):
+                for given in (iter(words), map(iter, words), [iter(word) for word in words]):
+                    with self.subTest(prompt=prompt, options={**options, **others}):
+                        texts = self.model.generate(prompt, bad_words_ids=given, **options,
+                                                    **others)
+                        self.assertEqual(texts if isinstance(prompt, list) else [texts],
+                                         [expected] * (2 if isinstance(prompt, list) else 1))
 
     def test_options_may_be_given_as_what_they_are_by_default(self):
         plain = self.model.generate("The cat", max_new_tokens=8)

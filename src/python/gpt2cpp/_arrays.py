@@ -6,6 +6,7 @@ import array
 import ctypes
 import operator
 import weakref
+from collections.abc import Iterator
 from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_ssize_t, c_void_p
 from ctypes import py_object, string_at
 from typing import TYPE_CHECKING, Any, Iterable, List, Tuple, Union
@@ -30,6 +31,13 @@ def items(name: str, value: Any, expected: str) -> List[Any]:
     if iterator is None:
         raise TypeError(f"{name}: expected {expected}, found {shown(value)}")
     return list(iterator)
+
+
+def without_iterators(value: Any) -> Any:
+    """The value with lists in place of its iterators, which can be read only once."""
+    if isinstance(value, (Iterator, list, tuple)):
+        return [without_iterators(item) for item in value]
+    return value
 
 
 def is_bool(value: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional,
 
 from . import _structs as c
 from . import _beams, _generation_config, _numbers
-from ._arrays import ids_array, ids_list, int32, items, whole
+from ._arrays import ids_array, ids_list, int32, items, whole, without_iterators
 from ._batch import write_text, write_texts
 from ._handle import Owned, defaults, new
 from ._hub import PathLike, dtype_of, not_downloaded, pretrained_name, refuse_others
@@ -344,8 +344,10 @@ class Model(_numbers.Model):
 
     def _given(self, prompt: Any, options: Mapping[str, Any]) -> Tuple[Any, Dict[str, Any]]:
         """The prompt, which may be the option input_ids, and the other options with those of
-        generation_config. Refuses any tokenizer but the model's."""
-        given = _generation_config.merged(options)
+        generation_config. Refuses any tokenizer but the model's. The options hold no iterators,
+        because each text of a list reads them; a streamer may be an iterator itself."""
+        given = {name: value if name == "streamer" else without_iterators(value)
+                 for name, value in _generation_config.merged(options).items()}
         tokenizer = given.pop("tokenizer", None)
         if tokenizer is not None:
             require_own(tokenizer, self._require_tokenizer())
