@@ -423,6 +423,26 @@ class PlaceTest(ModelTest):
                 call([443, -1])
 
 
+    def test_every_list_of_prompts_numbers_its_texts(self):
+        for prompts in ([LONG], [LONG, "The cat"]):
+            for options in ({}, {"num_beams": 2}):
+                with self.subTest(len(prompts), options=options), self.assertRaisesRegex(
+                        ValueError, "^text 0 of the list: the prompt has 600 tokens"):
+                    self.model.generate(prompts, **options)
+                with self.assertRaisesRegex(ValueError, "^text 0 of the list: max_length is 9 "):
+                    self.model.generate([[443] * 9, *prompts[1:]], max_length=9, **options)
+        for options in ({}, {"num_beams": 2}):
+            with self.assertRaisesRegex(ValueError, "^the prompt has 600 tokens"):
+                self.model.generate(LONG, **options)
+
+    def test_a_wrong_option_is_no_matter_of_a_text(self):
+        for prompts in ("Once", ["Once"], ["Once", "The"]):
+            for options in ({}, {"num_beams": 2}):
+                with self.subTest(prompts, options=options), self.assertRaisesRegex(
+                        ValueError, "^forced_bos_token_id has the token 9999"):
+                    self.model.generate(prompts, forced_bos_token_id=9999, **options)
+
+
 class TooShortTest(ModelTest):
     def test_an_empty_list_has_no_score(self):
         for empty in ([], (), iter([])):

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from .model import Model
 
 
+def _check_options(model: Model, options: Dict[str, Any]) -> None:
+    """Refuses wrong options, which are no failures of texts."""
+    GenerateArguments(without_lengths(options), 0, model.vocab_size, Work()).check(model)
+
+
 class _Text(NamedTuple):
     """A text that the scheduler writes."""
 
@@ -40,8 +45,7 @@ def write_texts(model: Model, prompts: Sequence[Tokens], options: Dict[str, Any]
     on_progress = options.pop("on_progress", None)
     if on_progress is not None and not callable(on_progress):
         raise TypeError(f"on_progress: expected a function, found {shown(on_progress)}")
-    if failures.returned:  # a wrong option is no failure of a text
-        GenerateArguments(without_lengths(options), 0, model.vocab_size, Work()).check(model)
+    _check_options(model, options)
     with shown_progress(on_progress, len(prompts)) as report:
         batch = _Batch(model, count("sequence", options.get("sequence") or 0))
         progress = None if report is None else TokenCount(report)
@@ -54,8 +58,6 @@ def write_texts(model: Model, prompts: Sequence[Tokens], options: Dict[str, Any]
             try:
                 batch.submit(place, ids, truncated, given, progress)
             except Error as error:
-                if not failures.returned:
-                    raise
                 failures.add(place, error)
         texts = batch.run(failures)
         if progress is not None:
@@ -65,17 +67,15 @@ def write_texts(model: Model, prompts: Sequence[Tokens], options: Dict[str, Any]
 
 def write_text(model: Model, prompt: Tokens, options: Dict[str, Any], failures: Failures) -> Any:
     """Continues one prompt, in a session of its own."""
-    if not failures.returned:
-        return model.session().generate(prompt, **options)
-    GenerateArguments(without_lengths(options), 0, model.vocab_size, Work()).check(model)
+    _check_options(model, options)
     try:
         ids, truncated, others = model._fitted(prompt, options)
     except FAILURES as error:
-        return error
+        return failures.add(0, error)
     try:
         text = model.session().generate(ids, **others)
     except Error as error:
-        return error
+        return failures.add(0, error)
     text.truncated_tokens = truncated
     return text
 

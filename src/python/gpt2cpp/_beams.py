@@ -26,23 +26,20 @@ def search_all(model: Model, prompts: Sequence[Tokens], num_return_sequences: in
     on_progress = options.pop("on_progress", None)
     if on_progress is not None and not callable(on_progress):
         raise TypeError(f"on_progress: expected a function, found {shown(on_progress)}")
-    if failures.returned:  # a wrong option is no failure of a text
-        BeamArguments(without_lengths(options), 0, model.vocab_size, Work()).check(model)
+    # A wrong option is no failure of a text.
+    BeamArguments(without_lengths(options), 0, model.vocab_size, Work()).check(model)
     results: List[Any] = []
     with shown_progress(on_progress, len(prompts)) as report:
         for place, prompt in enumerate(prompts):
             try:
                 fitted = model._fitted(prompt, options)
             except FAILURES as error:
-                failures.add(place, error)  # raises it, unless it is to be returned
-                results += [error] * num_return_sequences
+                results += [failures.add(place, error)] * num_return_sequences
                 continue
             try:
                 results += search(model, fitted, num_return_sequences)
             except Error as error:
-                if not failures.returned:
-                    raise
-                results += [error] * num_return_sequences
+                results += [failures.add(place, error)] * num_return_sequences
             if report is not None and stops(report((place + 1) / len(prompts))):
                 raise CancelledError("on_progress returned False")
     return results

@@ -24,11 +24,12 @@ class Failures:
         self._is_list = is_list
         self.by_place: Dict[int, Exception] = {}
 
-    def add(self, place: int, error: Exception) -> None:
-        """Notes a failure, or raises it."""
+    def add(self, place: int, error: Exception) -> Exception:
+        """Notes a failure and returns it, or raises it."""
         if not self.returned:
             raise numbered(error, place) if self._is_list else error
         self.by_place[place] = error
+        return error
 
     def convert(self, texts: Iterable[Any], function: Callable[[Any], Any]) -> List[Any]:
         """function(text) for each of the texts, without those that failed."""
