@@ -301,6 +301,23 @@ class ThreadTest(ModelTest):
             self.assertEqual(text, " upon a time")
         self.assertEqual(threading.active_count(), before)
 
+    def test_a_thread_that_begins_after_ctrl_c_does_nothing(self):
+        late = []
+
+        def interrupted(thread):
+            late.append(thread)
+            raise KeyboardInterrupt
+
+        for name in ("generate", "stream"):
+            session = self.model.session()
+            with self.subTest(name), mock.patch.object(type(session), "_write") as write:
+                with mock.patch.object(threading.Thread, "start", interrupted):
+                    with self.assertRaises(KeyboardInterrupt):
+                        getattr(session, name)("Once")
+                session.append([443])  # which another thread must not disturb
+                late.pop().run()  # as if the system gave the thread no time before
+                write.assert_not_called()
+
     def test_closing_during_a_call_is_safe(self):
         for _ in range(10):
             model = gpt2cpp.Model(MODEL, threads=2)

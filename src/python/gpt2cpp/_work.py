@@ -23,6 +23,26 @@ def stops(answer: Any) -> bool:
     return is_bool(answer) and not answer
 
 
+class Worker(threading.Thread):
+    """A thread that calls a function, unless it is given up before.
+
+    Ctrl-C may interrupt start() before the thread begins. If nobody waits for the thread then, it
+    must not begin later, because the arguments of the call may be in use by another one.
+    """
+
+    def __init__(self, function: Callable[[], Any]):
+        super().__init__(target=function, name="gpt2cpp", daemon=True)
+        self._is_decided = threading.Lock()  # taken first by run() or by give_up()
+
+    def run(self) -> None:
+        if self._is_decided.acquire(blocking=False):
+            super().run()
+
+    def give_up(self) -> bool:
+        """Returns whether the function will never be called. Otherwise, join() waits for it."""
+        return self._is_decided.acquire(blocking=False)
+
+
 class Work:
     """One such call, with the flag that cancels it.
 
@@ -79,16 +99,17 @@ class Work:
             except BaseException as error:
                 outcome.put((None, error))
 
-        thread = threading.Thread(target=work, name="gpt2cpp", daemon=True)
+        worker = Worker(work)
         try:
-            thread.start()
+            worker.start()
             result, error = outcome.get()
-            thread.join()  # so that it has ended if a fork() follows
+            worker.join()  # so that it has ended if a fork() follows
         except BaseException:
             self.cancel()
-            while thread.is_alive():  # it still uses the arguments of the call
+            is_running = not worker.give_up()
+            while is_running and worker.is_alive():  # it still uses the arguments of the call
                 with suppress(KeyboardInterrupt):
-                    thread.join()
+                    worker.join()
             raise
         if error is not None:
             raise error

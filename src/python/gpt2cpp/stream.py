@@ -10,7 +10,7 @@ from ctypes import string_at
 from typing import Any, AsyncIterator, Callable, Iterator, Optional
 
 from . import _structs as c
-from ._work import Work
+from ._work import Work, Worker
 from .results import Generation
 
 _AHEAD = 2  # the max number of pieces written ahead of the reader
@@ -19,16 +19,15 @@ _AHEAD = 2  # the max number of pieces written ahead of the reader
 class _Writer:
     """The thread that writes. It does not refer to the Stream, so the Stream can be collected."""
 
-    def __init__(self, work: Work, on_end: Callable[[], None]):
+    def __init__(self, work: Work, write: Callable[[Any], Generation],
+                 on_end: Callable[[], None]):
         self.work = work
         self.on_end = on_end
         self.room = threading.Semaphore(_AHEAD)
         self.pieces: queue.SimpleQueue[Any] = queue.SimpleQueue()  # strings; the last item is the
                                                                    # outcome
-        self.thread: Optional[threading.Thread] = None
-        self.gate = threading.Lock()  # for the two flags
-        self.is_running = False       # whether the thread writes, and will call on_end
-        self.is_given_up = False      # whether it must not begin
+        on_text = c.OnText(work.callback("on_text", self.on_text))
+        self.worker = Worker(lambda: self.run(lambda: write(on_text)))
 
     def on_text(self, address: int, size: int) -> bool:
         if size:
@@ -36,26 +35,7 @@ class _Writer:
             self.pieces.put(string_at(address, size).decode("utf-8", "replace"))
         return not self.work.is_cancelled
 
-    def start(self, write: Callable[[], Generation]) -> None:
-        thread = threading.Thread(target=self.run, args=(write,), name="gpt2cpp", daemon=True)
-        try:
-            thread.start()
-        except BaseException:  # no thread could start, or Ctrl-C came while one was starting
-            with self.gate:
-                self.is_given_up = True
-            if self.is_running:
-                self.thread = thread
-                self.stop()
-            else:
-                self.on_end()
-            raise
-        self.thread = thread
-
     def run(self, write: Callable[[], Generation]) -> None:
-        with self.gate:
-            if self.is_given_up:
-                return
-            self.is_running = True
         outcome: Any = None
         try:
             outcome = self.work.call_here(write)
@@ -67,8 +47,10 @@ class _Writer:
     def stop(self) -> None:
         self.work.cancel()
         self.room.release()
-        if self.thread is not None and self.thread is not threading.current_thread():
-            self.thread.join()
+        if self.worker.give_up():
+            self.on_end()
+        elif self.worker is not threading.current_thread():
+            self.worker.join()
 
 
 class Stream(Iterator[str]):
@@ -83,11 +65,13 @@ class Stream(Iterator[str]):
                  on_end: Callable[[], None] = lambda: None):
         """Begins to write: `write` gets the callback that receives the text."""
         self.result: Optional[Generation] = None
-        writer = _Writer(work, on_end)
-        on_text = c.OnText(work.callback("on_text", writer.on_text))
-        writer.start(lambda: write(on_text))
-        self._writer = writer
-        self._stop = weakref.finalize(self, _Writer.stop, writer)
+        self._writer = _Writer(work, write, on_end)
+        self._stop = weakref.finalize(self, self._writer.stop)
+        try:
+            self._writer.worker.start()
+        except BaseException:  # no thread could start, or Ctrl-C came while one was starting
+            self._stop()
+            raise
 
     def __next__(self) -> str:
         if not self._stop.alive:
