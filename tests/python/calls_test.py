@@ -318,6 +318,41 @@ class ThreadTest(ModelTest):
                 late.pop().run()  # as if the system gave the thread no time before
                 write.assert_not_called()
 
+    def test_ctrl_c_leaves_a_session_free_wherever_it_comes(self):
+        def interrupt(call, place):
+            """Makes the call with a Ctrl-C at one of the places where Python handles signals: where
+            a function begins, and after a function of C. Returns whether there was such a place."""
+            places = 0
+
+            def profile(frame, event, _):
+                nonlocal places
+                if event in ("call", "c_return") and "gpt2cpp" in frame.f_code.co_filename:
+                    places += 1
+                    if places == place:
+                        sys.setprofile(None)
+                        raise KeyboardInterrupt
+
+            sys.setprofile(profile)
+            try:
+                call()
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.setprofile(None)
+            return places >= place
+
+        for name, call in (
+                ("logits", lambda: session.logits([443])), ("fork", lambda: session.fork()),
+                ("generate", lambda: session.generate([443], max_new_tokens=2)),
+                ("stream", lambda: list(session.stream([443], max_new_tokens=2)))):
+            session, place = self.model.session(), 1
+            while interrupt(call, place):
+                with self.subTest(name, place=place):
+                    session.truncate(0)
+                session, place = self.model.session(), place + 1
+            self.assertGreater(place, 10)
+        self.assert_usable()
+
     def test_closing_during_a_call_is_safe(self):
         for _ in range(10):
             model = gpt2cpp.Model(MODEL, threads=2)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from ctypes import POINTER, byref, c_size_t
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from . import _structs as c
 from ._arrays import FloatArray, ids_array, ids_list, zeros
@@ -53,23 +52,25 @@ class Session(Handle):
     def __init__(self, model: Model, owned: Owned):
         super().__init__(owned)
         self._model = model
-        self._busy = threading.Lock()
-
-    def _begin(self) -> Owned:
-        """Returns the handle and reserves it for this call, which ends with _busy.release()."""
-        owned = self._use()
-        if not self._busy.acquire(blocking=False):
-            raise InvalidArgumentError("the Session is in use by another thread or an open stream: "
-                                       "wait, close the stream, or give each a fork()")
-        return owned
+        self._reserved: Dict[str, object] = {}  # "by": the call that uses the session
 
     @contextmanager
     def _exclusive(self) -> Iterator[Owned]:
-        owned = self._begin()
+        """Reserves the session for a call.
+
+        The dict tells which call has reserved the session, even if Ctrl-C comes right then; a lock
+        would not. Python raises KeyboardInterrupt after the call of a function, so no function is
+        called between the end of the work and the release.
+        """
+        owned, call = self._use(), object()
         try:
+            if self._reserved.setdefault("by", call) is not call:
+                raise InvalidArgumentError("the Session is in use by another thread or an open "
+                                           "stream: wait, close the stream, or give each a fork()")
             yield owned
         finally:
-            self._busy.release()
+            if "by" in self._reserved and self._reserved["by"] is call:
+                del self._reserved["by"]
 
     def __repr__(self) -> str:
         return "Session(closed)" if self.closed else f"Session(of {self._model!r})"
@@ -198,7 +199,7 @@ class Session(Handle):
         self._model._require_tokenizer()
         work = Work()
         ids, truncated, arguments = self._prepared(prompt, options, work)
-        owned = self._begin()
+        reserved = ExitStack()
 
         def write(on_text: Any) -> Generation:
             arguments.struct.on_text = on_text
@@ -208,7 +209,12 @@ class Session(Handle):
             text.truncated_tokens = truncated
             return text
 
-        return Stream(work, write, self._busy.release)
+        try:
+            owned = reserved.enter_context(self._exclusive())
+            return Stream(work, write, reserved.close)
+        except BaseException:
+            reserved.close()
+            raise
 
     def astream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> AsyncStream:
         """Like stream(), for asyncio: `async for piece in session.astream(...)`."""
