@@ -12,9 +12,9 @@ namespace [[gnu::visibility("default")]] gpt2 {
 
 /// The settings with which HuggingFace's generate() would write if it were called without options:
 /// those of the model's generation_config.json and, for keys that the file does not have, the
-/// defaults of HuggingFace's library (GenerationConfig, transformers 4). A key that is null has no
-/// effect. The names are HuggingFace's. _from_model_config is ignored: some versions of
-/// transformers 4 prefer the keys of config.json if it is true.
+/// defaults of HuggingFace's library (GenerationConfig, transformers 4). An option that is null has
+/// no effect on the text. The names are HuggingFace's. _from_model_config is ignored: if it is
+/// true, some versions of transformers 4 prefer the keys of config.json.
 ///
 /// A plain value: copies are independent, and threads may read one at the same time.
 ///

@@ -104,7 +104,8 @@ void LogprobLists::append(std::span<const TokenId> tokens, std::span<const Token
   }
 }
 
-// A text has one U+FFFD for each maximal part that is not UTF-8, which tokens may divide, too.
+// In the text, one U+FFFD stands for each maximal part that is not UTF-8. Such a part, like a
+// character, may be spread over several tokens.
 void LogprobLists::skip(TokenId token) {
   for (const char byte : tokenizer_.bytes(token)) {
     last_ += byte;

@@ -96,7 +96,7 @@ GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view
     if (field.origin == OptionOrigin::huggingface) read_option(fields, field, config.sampling);
   });
   if (!config.do_sample) config.sampling.temperature = 0.0f;
-  // The only default that has an effect: an absent top_k means 50, but null means no filter.
+  // top_k is the only option whose default does something: absent, it is 50; null means no filter.
   if (fields.object().value("top_k", json(0)).is_null()) config.sampling.top_k = 0;
   read_beams(fields, config);
   try {

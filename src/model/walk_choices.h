@@ -61,8 +61,8 @@ class WalkChoices {
   Contest* find(const Weight& weight, bool is_single_row,
                 std::span<const char* const> names) noexcept;
 
-  // A model has five shapes, and an engine may compute with two quantized copies as well. Float
-  // weights have three kinds of products: of one row, of few, and of many.
+  // A model has five shapes, and an engine may compute with two quantized copies as well. A shape
+  // of float weights has up to three contests, for 1, for 2 and for 65 to 128 rows; the others two.
   std::array<Entry, 40> entries_;
   std::size_t count_ = 0;
   bool is_on_;

@@ -55,19 +55,18 @@ SpecialToken special_token(const json& value, const std::string& where) {
 }
 
 // Returns the special tokens that the files name: those of kSpecialNames, some of which may have no
-// content, and then the additional ones. If both files name a token, special_tokens_map.json takes
-// precedence.
-std::vector<SpecialToken> special_tokens(const JsonFields& config, const JsonFields& map) {
+// content, and then the additional ones. If two files name a token, the later one takes precedence.
+std::vector<SpecialToken> special_tokens(const std::vector<const JsonFields*>& files) {
   std::vector<SpecialToken> tokens;
   for (const char* name : kSpecialNames) {
-    SpecialToken& token = tokens.emplace_back(SpecialToken{{}, config.where()});
-    for (const JsonFields* fields : {&config, &map}) {
+    SpecialToken& token = tokens.emplace_back(SpecialToken{{}, files.front()->where()});
+    for (const JsonFields* fields : files) {
       const json* value = fields->find(name);
       if (value) token = special_token(*value, fields->where() + ": " + name);
     }
   }
   constexpr const char* kList = "additional_special_tokens";
-  for (const JsonFields* fields : {&config, &map}) {
+  for (const JsonFields* fields : files) {
     if (!fields->find(kList)) continue;
     for (const json& value : fields->required_list(kList)) {
       tokens.push_back(special_token(value, fields->where() + ": " + kList));
@@ -103,11 +102,12 @@ void declare_added_token(const JsonFields& fields, const json& id, Tokenizer::Im
 // added_tokens_decoder.
 void read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
                      const JsonFields& added_tokens, Tokenizer::Impl& tokenizer) {
-  const bool has_decoder = config.find("added_tokens_decoder") != nullptr;
-  auto specials = special_tokens(config, has_decoder ? config : special_tokens_map);
-  if (has_decoder) {
+  std::vector<SpecialToken> specials;
+  if (config.find("added_tokens_decoder")) {
+    specials = special_tokens({&config});
     declare_decoder(config.required_object("added_tokens_decoder"), tokenizer);
   } else {
+    specials = special_tokens({&config, &special_tokens_map});
     declare_added(added_tokens, specials, tokenizer);
   }
   std::vector<TokenId> ids;  // -1 for those of kSpecialNames that have no content

@@ -27,7 +27,7 @@ struct Tokenizer::Impl {
   Bpe bpe;
   AddedTokens added{vocabulary};
   PrefixSpace prefix_space = PrefixSpace::nowhere;
-  bool has_own_prefix_space = false;  // whether tokenizer_config.json does not change prefix_space
+  bool has_own_prefix_space = false;  // whether tokenizer_config.json leaves prefix_space alone
   bool split_words = true;
   std::vector<TokenId> before;  // special tokens that are put before and after every text
   std::vector<TokenId> after;
