@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "api/members.h"
+#include "requests/members.h"
 #include "base/fail.h"
 #include "base/new_file.h"
 #include "base/paths.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "api/nearest.h"
+#include "requests/nearest.h"
 #include "cli/commands.h"
 #include "cli/system/interrupts.h"
 #include "cli/system/terminal.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/nearest.h"
+#include "requests/nearest.h"
 #include "base/seconds_since.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/hash.h"
+#include "requests/hash.h"
 #include "base/counted.h"
 #include "base/fail.h"
 #include "base/json.h"

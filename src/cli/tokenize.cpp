@@ -1,4 +1,4 @@
-#include "api/tokens.h"
+#include "requests/tokens.h"
 #include "cli/commands.h"
 #include "cli/model.h"
 #include "cli/terminal/console.h"

@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "generate/processors/softmax.h"
+#include "generate/sampling/softmax.h"
 
 namespace gpt2 {
 namespace {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <vector>
 
-#include "generate/logprobs.h"
-#include "generate/processors/softmax.h"
+#include "generate/sampling/logprobs.h"
+#include "generate/sampling/softmax.h"
 #include "gpt2/embed.h"
 #include "model/engine_impl.h"
 

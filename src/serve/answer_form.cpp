@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "api/chat.h"
+#include "requests/chat.h"
 
 namespace gpt2::serve {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "api/completion.h"
-#include "api/completion_request.h"
+#include "requests/completion.h"
+#include "requests/completion_request.h"
 
 namespace gpt2::serve {
 

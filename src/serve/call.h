@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "api/completion.h"
+#include "requests/completion.h"
 #include "serve/metrics.h"
 #include "serve/reply.h"
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "api/completion_request.h"
+#include "requests/completion_request.h"
 #include "serve/answer_form.h"
 #include "serve/call.h"
 #include "serve/job.h"

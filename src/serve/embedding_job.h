@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "api/embedding.h"
+#include "requests/embedding.h"
 #include "serve/call.h"
 #include "serve/job.h"
 #include "serve/served_model.h"

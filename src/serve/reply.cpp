@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/completion.h"
+#include "requests/completion.h"
 
 namespace gpt2::serve {
 

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "api/completion_request.h"
-#include "api/embedding.h"
+#include "requests/completion_request.h"
+#include "requests/embedding.h"
 #include "serve/served_model.h"
 
 namespace gpt2::serve {

@@ -5,7 +5,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "api/json_text.h"
+#include "requests/json_text.h"
 #include "base/seconds_since.h"
 
 namespace gpt2::serve {

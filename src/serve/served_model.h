@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "api/chat.h"
-#include "api/completion_request.h"
+#include "requests/chat.h"
+#include "requests/completion_request.h"
 #include "gpt2/engine.h"
 #include "gpt2/scheduler.h"
 #include "gpt2/tokenizer.h"

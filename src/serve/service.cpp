@@ -8,12 +8,12 @@
 #include <string_view>
 #include <utility>
 
-#include "api/chat.h"
-#include "api/completion.h"
-#include "api/embedding.h"
-#include "api/members.h"
-#include "api/option_list.h"
-#include "api/tokens.h"
+#include "requests/chat.h"
+#include "requests/completion.h"
+#include "requests/embedding.h"
+#include "requests/members.h"
+#include "requests/option_list.h"
+#include "requests/tokens.h"
 #include "base/fail.h"
 #include "base/json_document.h"
 #include "serve/completion_job.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/members.h"
+#include "requests/members.h"
 #include "serve/api_keys.h"
 #include "serve/call.h"
 #include "serve/http_server.h"

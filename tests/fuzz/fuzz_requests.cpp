@@ -2,10 +2,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "api/chat.h"
-#include "api/completion.h"
-#include "api/embedding.h"
-#include "api/members.h"
+#include "requests/chat.h"
+#include "requests/completion.h"
+#include "requests/embedding.h"
+#include "requests/members.h"
 #include "fuzz.h"
 #include "support/bundled_model.h"
 

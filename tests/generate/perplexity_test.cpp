@@ -1,5 +1,5 @@
 // Tests the cost of quantizing: perplexities, their change, and the standard error of the change.
-#include "generate/window_scores.h"
+#include "generate/score/window_scores.h"
 #include "gpt2/score.h"
 
 #include <cmath>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "generate/processors/softmax.h"
+#include "generate/sampling/softmax.h"
 #include "gpt2/error.h"
 #include "gpt2/generate.h"
 #include "gpt2/runtime.h"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "c_api/option_values.h"
-#include "generate/option_json.h"
+#include "generate/options/option_json.h"
 #include "gpt2/error.h"
 #include "gpt2/generation_config.h"
 #include "gpt2/sampler.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "generate/draft_length.h"
-#include "generate/drafter.h"
+#include "generate/writing/draft_length.h"
+#include "generate/writing/drafter.h"
 #include "gpt2/error.h"
 #include "gpt2/generate.h"
 #include "measure/random_model.h"

@@ -1,4 +1,4 @@
-#include "generate/stop_filter.h"
+#include "generate/writing/stop_filter.h"
 
 #include <string>
 #include <vector>

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/chat.h"
+#include "requests/chat.h"
 #include "serve/answers.h"
 #include "serve/schema.h"
 #include "support/bundled_model.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "api/hash.h"
+#include "requests/hash.h"
 #include "base/counted.h"
 #include "base/seconds_since.h"
 #include "cli/batch/run.h"

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/members.h"
-#include "api/options.h"
-#include "api/tokens.h"
+#include "requests/members.h"
+#include "requests/options.h"
+#include "requests/tokens.h"
 #include "base/fail.h"
 #include "cli/lines/records.h"
 

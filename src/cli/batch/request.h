@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "api/completion_request.h"
+#include "requests/completion_request.h"
 #include "cli/batch/settings.h"
 #include "cli/lines/reader.h"
 #include "cli/score/request.h"

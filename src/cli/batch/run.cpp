@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "api/completion.h"
-#include "api/hash.h"
+#include "requests/completion.h"
+#include "requests/hash.h"
 #include "base/counted.h"
 #include "base/fail.h"
 #include "base/seconds_since.h"

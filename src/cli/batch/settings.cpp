@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "api/completion_request.h"
-#include "api/hash.h"
+#include "requests/completion_request.h"
+#include "requests/hash.h"
 #include "base/paths.h"
 #include "cli/options/fields.h"
 #include "cli/terminal/console.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "api/options.h"
+#include "requests/options.h"
 #include "cli/batch/shard.h"
 #include "cli/generate/writing.h"
 #include "cli/model.h"

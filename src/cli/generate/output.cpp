@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/hash.h"
+#include "requests/hash.h"
 #include "base/counted.h"
 #include "cli/lines/records.h"
 #include "cli/system/descriptor.h"

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "api/tokens.h"
+#include "requests/tokens.h"
 #include "base/counted.h"
 #include "base/fail.h"
 #include "cli/terminal/console.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "api/nearest.h"
+#include "requests/nearest.h"
 #include "base/fail.h"
 #include "base/paths.h"
 #include "base/places.h"

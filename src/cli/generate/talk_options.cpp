@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "api/nearest.h"
-#include "api/other_names.h"
+#include "requests/nearest.h"
+#include "requests/other_names.h"
 #include "base/fail.h"
 #include "base/text.h"
 #include "cli/options/fields.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "api/base64.h"
+#include "requests/base64.h"
 #include "cli/inspect/page_template.h"
 #include "gpt2/weights.h"
 

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "api/hash.h"
+#include "requests/hash.h"
 #include "base/fail.h"
 #include "cli/system/descriptor.h"
 #include "cli/system/interrupts.h"

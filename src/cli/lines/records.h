@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "api/json_text.h"
-#include "api/members.h"
-#include "api/tokens.h"
+#include "requests/json_text.h"
+#include "requests/members.h"
+#include "requests/tokens.h"
 #include "base/text.h"
 #include "cli/lines/reader.h"
 #include "cli/terminal/console.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/options.h"
+#include "requests/options.h"
 #include "cli/options/options.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/generate.h"

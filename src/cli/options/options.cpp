@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "api/nearest.h"
-#include "api/other_names.h"
+#include "requests/nearest.h"
+#include "requests/other_names.h"
 #include "base/paths.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"

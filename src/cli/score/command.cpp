@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "api/members.h"
+#include "requests/members.h"
 #include "base/counted.h"
 #include "base/fail.h"
 #include "cli/commands.h"

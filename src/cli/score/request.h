@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "api/members.h"
+#include "requests/members.h"
 #include "cli/lines/records.h"
 #include "cli/score/report.h"
 #include "gpt2/engine.h"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/float_state.h"
-#include "generate/processors/softmax.h"
+#include "generate/sampling/softmax.h"
 #include "model/engine_impl.h"
 
 namespace gpt2 {

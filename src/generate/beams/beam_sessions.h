@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "generate/prompt_reader.h"
+#include "generate/writing/prompt_reader.h"
 #include "gpt2/session.h"
 
 namespace gpt2 {

@@ -2,7 +2,7 @@
 
 #include "base/check_enumerator.h"
 #include "base/fail.h"
-#include "generate/check_numbers.h"
+#include "generate/options/check_numbers.h"
 
 namespace gpt2 {
 

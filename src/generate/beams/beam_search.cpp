@@ -1,0 +1,265 @@
+#include "gpt2/beam_search.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/fail.h"
+#include "base/float_state.h"
+#include "base/hash.h"
+#include "generate/beams/beam_scorer.h"
+#include "generate/beams/beam_sessions.h"
+#include "generate/beams/check_beams.h"
+#include "generate/beams/ended_sequences.h"
+#include "generate/options/check_numbers.h"
+#include "generate/writing/end_tokens.h"
+
+namespace gpt2 {
+namespace {
+
+// The initial sum of all beams of a group except the first. It is lower than any real sum, so the
+// first step continues only the first beam of each group, unless that beam has too few tokens.
+// HuggingFace uses the same value.
+constexpr float kUnborn = -1e9f;
+
+// One group of beams. Each group is a separate search.
+struct Group {
+  std::size_t begin;  // its first beam
+  std::size_t end;    // the beam after its last one
+  EndedSequences ended;
+  bool is_done = false;
+};
+
+class BeamSearch {
+ public:
+  /// `options` must outlive the search.
+  BeamSearch(const Engine& engine, const BeamSearchOptions& options, const SequenceLimits& limits);
+
+  std::vector<BeamSequence> run(std::span<const TokenId> prompt);
+
+ private:
+  void step();
+  void choose(Group& group);
+  void retire(const Group& group);
+  [[nodiscard]] bool report(std::span<const std::size_t> open) const;
+  [[nodiscard]] std::vector<BeamSequence> finish(FinishReason reason);
+  [[nodiscard]] std::vector<std::size_t> open_beams() const;
+  [[nodiscard]] std::vector<TokenId> tokens_of(std::size_t beam) const;
+  [[nodiscard]] std::string text_of(std::span<const TokenId> tokens) const;
+
+  const BeamSearchOptions& options_;
+  SequenceLimits limits_;
+  std::size_t n_positions_;
+  BeamSessions sessions_;
+  BeamScorer scorer_;
+  std::vector<Group> groups_;
+  std::size_t new_tokens_ = 0;  // the number of new tokens of each beam
+  std::uint64_t logits_hash_ = 0;
+
+  // The choices of the latest step: (num_beams). The sessions still hold the parents.
+  std::vector<TokenId> tokens_;
+  std::vector<std::size_t> parents_;
+  std::vector<float> sums_;
+};
+
+// Returns the limits that the processors need. The max length is one more than n_positions, because
+// the last token of a sequence is not read and needs no room in the context.
+SequenceLimits limits_of(const Config& config, std::size_t prompt_length,
+                         const BeamSearchOptions& options) {
+  SequenceLimits limits{.eos_token_id = end_tokens(config, options.tokenizer, options),
+                        .prompt_length = prompt_length};
+  std::erase_if(limits.eos_token_id, [&](TokenId id) {
+    return id < 0 || static_cast<std::size_t>(id) >= config.vocab_size;
+  });
+  const std::size_t room = config.n_positions + 1 - prompt_length;
+  limits.max_length = prompt_length + std::min(options.max_new_tokens, room);
+  return limits;
+}
+
+// Returns the number of candidates that a step considers for a group: enough for each beam to
+// continue even if all tokens that end a sequence are ranked first. HuggingFace considers the same
+// number.
+std::size_t candidate_count(std::size_t group_size, std::size_t end_tokens) {
+  return std::max<std::size_t>(2, 1 + end_tokens) * group_size;
+}
+
+BeamSearch::BeamSearch(const Engine& engine, const BeamSearchOptions& options,
+                       const SequenceLimits& limits)
+    : options_(options),
+      limits_(limits),
+      n_positions_(engine.model().config().n_positions),
+      sessions_(engine, options.beams.num_beams, limits.max_length - 1),
+      scorer_(engine, options, limits,
+              candidate_count(options.beams.num_beams / options.beams.num_beam_groups,
+                              limits.eos_token_id.size())),
+      tokens_(options.beams.num_beams),
+      parents_(options.beams.num_beams),
+      sums_(options.beams.num_beams, kUnborn) {
+  const std::size_t max_new_tokens = limits.max_length - limits.prompt_length;
+  const std::size_t size = options.beams.num_beams / options.beams.num_beam_groups;
+  for (std::size_t begin = 0; begin < options.beams.num_beams; begin += size) {
+    groups_.push_back({begin, begin + size, EndedSequences(size, max_new_tokens, options.beams)});
+    sums_[begin] = 0.0f;
+  }
+}
+
+std::vector<BeamSequence> BeamSearch::run(std::span<const TokenId> prompt) {
+  if (!sessions_.read(prompt, options_.on_prompt)) return {};
+  const std::size_t max_length = limits_.max_length;
+  while (true) {
+    step();
+    const std::vector<std::size_t> open = open_beams();
+    if (!report(open)) return finish(FinishReason::cancelled);
+    if (open.empty() || limits_.prompt_length + new_tokens_ == max_length) {
+      const bool is_full = max_length > n_positions_;
+      return finish(is_full ? FinishReason::context_full : FinishReason::length);
+    }
+    sessions_.advance(open, parents_, tokens_);
+  }
+}
+
+void BeamSearch::step() {
+  const DefaultFloatState state;
+  ++new_tokens_;
+  for (Group& group : groups_) {
+    if (group.is_done) {
+      retire(group);
+    } else {
+      choose(group);
+    }
+  }
+}
+
+// Chooses the beams that continue, and adds the sequences that end to the list of the group. As in
+// HuggingFace, a token that ends a sequence counts only if it is among the first n candidates,
+// where n is the number of beams in the group.
+void BeamSearch::choose(Group& group) {
+  for (std::size_t beam = group.begin; options_.hash_logits && beam < group.end; ++beam) {
+    logits_hash_ = hash_floats(sessions_.logits(beam), logits_hash_);
+  }
+  const auto earlier = std::span(tokens_).first(group.begin);
+  const auto candidates = scorer_.best(sessions_, group.begin, group.end, sums_, earlier);
+  std::size_t beam = group.begin;
+  for (std::size_t rank = 0; beam < group.end; ++rank) {
+    const auto& [sum, parent, token] = candidates[rank];
+    if (std::ranges::count(limits_.eos_token_id, token) == 0) {
+      tokens_[beam] = token;
+      parents_[beam] = parent;
+      sums_[beam] = sum;
+      ++beam;
+    } else if (rank < group.end - group.begin) {
+      group.ended.add(sum, new_tokens_, sessions_.tokens(parent).subspan(limits_.prompt_length),
+                      FinishReason::end_of_text);
+    }
+  }
+  group.is_done = group.ended.is_final(candidates.front().sum, new_tokens_);
+}
+
+// Sets the tokens, parents and sums of a group that has ended to the values that HuggingFace
+// reports.
+void BeamSearch::retire(const Group& group) {
+  for (std::size_t beam = group.begin; beam < group.end; ++beam) {
+    tokens_[beam] = options_.beams.pad_token_id.value_or(limits_.eos_token_id.front());
+    parents_[beam] = group.begin;
+    sums_[beam] = 0.0f;
+  }
+}
+
+std::vector<std::size_t> BeamSearch::open_beams() const {
+  std::vector<std::size_t> open;
+  for (const Group& group : groups_) {
+    for (std::size_t beam = group.begin; !group.is_done && beam < group.end; ++beam) {
+      open.push_back(beam);
+    }
+  }
+  return open;
+}
+
+// The new tokens of a beam, including the latest one.
+std::vector<TokenId> BeamSearch::tokens_of(std::size_t beam) const {
+  const auto before = sessions_.tokens(parents_[beam]).subspan(limits_.prompt_length);
+  std::vector<TokenId> tokens(before.begin(), before.end());
+  tokens.push_back(tokens_[beam]);
+  return tokens;
+}
+
+// Returns whether the search is to continue.
+bool BeamSearch::report(std::span<const std::size_t> open) const {
+  if (!options_.on_step) return true;
+  std::vector<TokenId> best;
+  if (!open.empty()) {
+    best = tokens_of(*std::ranges::max_element(open, {}, [&](auto beam) { return sums_[beam]; }));
+  }
+  return options_.on_step({new_tokens_, tokens_, parents_, sums_, best, logits_hash_});
+}
+
+// Ends the open beams and returns the best sequences of all groups. If scores are equal, the
+// sequence that was added last comes first, as in HuggingFace.
+std::vector<BeamSequence> BeamSearch::finish(FinishReason reason) {
+  const DefaultFloatState state;
+  std::vector<BeamSequence> all;
+  for (Group& group : groups_) {
+    for (std::size_t beam = group.begin; !group.is_done && beam < group.end; ++beam) {
+      group.ended.add(sums_[beam], new_tokens_, tokens_of(beam), reason);
+    }
+    all.insert(all.end(), group.ended.list().begin(), group.ended.list().end());
+  }
+  std::ranges::stable_sort(all, {}, &BeamSequence::score);
+  std::ranges::reverse(all);
+  all.resize(options_.beams.num_return_sequences);
+  for (BeamSequence& sequence : all) sequence.text = text_of(sequence.tokens);
+  return all;
+}
+
+// Returns the text that generate() would write for the tokens.
+std::string BeamSearch::text_of(std::span<const TokenId> tokens) const {
+  std::string text;
+  if (!options_.tokenizer) return text;
+  Utf8Stream characters;
+  for (const TokenId token : tokens) {
+    if (options_.tokenizer->is_special(token)) continue;
+    text += characters.write(options_.tokenizer->bytes(token));
+  }
+  return text += characters.flush();
+}
+
+// Checks the options and the length of the prompt. The session checks the ids of the prompt, and
+// the sampler checks options.sampling.
+void check(const Config& config, std::span<const TokenId> prompt,
+           const BeamSearchOptions& options) {
+  if (options.tokenizer) options.tokenizer->require_match(config);
+  check_beams(options.beams);
+  check_numbers("max_new_tokens", {1, kMaxOptionTokens}, options.max_new_tokens);
+  if (prompt.empty()) reject("the prompt has no tokens: begin with the end-of-text token");
+  if (prompt.size() > config.n_positions) {
+    reject("the prompt has ", prompt.size(), " tokens, more than the model's ", config.n_positions,
+           " positions: shorten it");
+  }
+  const std::optional<TokenId>& pad = options.beams.pad_token_id;
+  if (pad && (*pad < 0 || static_cast<std::size_t>(*pad) >= config.vocab_size)) {
+    reject("pad_token_id is ", *pad, ", which is outside the vocabulary of ", config.vocab_size);
+  }
+}
+
+// Throws if every token ends a sequence, so that no beam could continue.
+void check_end_tokens(const SequenceLimits& limits, std::size_t vocab_size) {
+  const std::set<TokenId> distinct(limits.eos_token_id.begin(), limits.eos_token_id.end());
+  if (distinct.size() < vocab_size) return;
+  reject("all ", vocab_size,
+         " tokens of the vocabulary end a sequence, so that beam search has no "
+         "token to go on with: give fewer stop_tokens, or set ignore_eos");
+}
+
+}  // namespace
+
+std::vector<BeamSequence> beam_search(const Engine& engine, std::span<const TokenId> prompt,
+                                      const BeamSearchOptions& options) {
+  const Config& config = engine.model().config();
+  check(config, prompt, options);
+  const SequenceLimits limits = limits_of(config, prompt.size(), options);
+  check_end_tokens(limits, config.vocab_size);
+  return BeamSearch(engine, options, limits).run(prompt);
+}
+
+}  // namespace gpt2

@@ -1,0 +1,117 @@
+#include "gpt2/generation_config.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/float_state.h"
+#include "base/json.h"
+#include "base/json_fields.h"
+#include "base/paths.h"
+#include "base/read_file.h"
+#include "generate/beams/check_beams.h"
+#include "generate/options/option_json.h"
+#include "model/config_json.h"
+
+namespace gpt2 {
+namespace {
+
+using nlohmann::json;
+
+// Keys that would change the text and are not implemented, each with the number for which it has no
+// effect. With null, false, or an empty list or object, none of them has an effect.
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr std::pair<const char*, double> kNotImplemented[] = {
+    {"encoder_no_repeat_ngram_size", 0},
+    {"penalty_alpha", 0},
+    {"encoder_repetition_penalty", 1},
+    {"guidance_scale", 1},
+    {"max_time", kNone},
+    {"force_words_ids", kNone},
+    {"constraints", kNone},
+    {"forced_decoder_ids", kNone},
+    {"stop_strings", kNone},
+    {"watermarking_config", kNone},
+    {"token_healing", kNone},
+    {"dola_layers", kNone},
+};
+
+constexpr const char* kAdvice = ", which is not implemented; remove it from the file";
+
+bool does_nothing(const json& value, double neutral) {
+  return value == false || (value.is_structured() && value.empty()) ||
+         (value.is_number() && value.get<double>() == neutral);
+}
+
+// Reads the options of beam search. Without groups, HuggingFace ignores diversity_penalty and
+// pad_token_id. With one beam, num_return_sequences is a number of samples, so it has no limit yet.
+void read_beams(const JsonFields& fields, GenerationConfig& config) {
+  BeamOptions& beams = config.beams;
+  for_each_beam_field([&](auto field) {
+    const std::string_view name = field.name;
+    const bool needs_groups = name == "diversity_penalty" || name == "pad_token_id";
+    if (needs_groups && beams.num_beam_groups == 1) return;
+    if (name == "num_return_sequences") field.range.max = GenerationConfig::kMaxSamples;
+    read_option(fields, field, beams);
+  });
+  if (beams.num_beams == 1 && beams.num_return_sequences > 1) {
+    config.num_return_sequences = std::exchange(beams.num_return_sequences, 1);
+    if (!config.do_sample) {
+      fail(ErrorCode::unsupported, fields.where(), "num_return_sequences is ",
+           config.num_return_sequences,
+           ", but without do_sample and beams all texts are the same; remove it from the file");
+    }
+  }
+  if (beams.num_beams > 1 && config.do_sample) {
+    fail(ErrorCode::unsupported, fields.where(), "num_beams is ", beams.num_beams,
+         " and do_sample is true, which is not implemented together; remove one of them from the "
+         "file");
+  }
+}
+
+}  // namespace
+
+GenerationConfig GenerationConfig::load(const std::filesystem::path& path) {
+  const std::filesystem::path directory = directory_of(path);
+  std::filesystem::path file = directory / "generation_config.json";
+  if (!is_there(file)) file = directory / "config.json";
+  return parse(read_file(file, kMaxConfigBytes), file.string());
+}
+
+GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view where) {
+  const DefaultFloatState state;
+  const auto document = parse_json(text, where);
+  const JsonFields fields(document.root, std::string(where));
+  for (const auto& [key, neutral] : kNotImplemented) {
+    const json* const value = fields.find(key);
+    if (!value || does_nothing(*value, neutral)) continue;
+    fail(ErrorCode::unsupported, fields.where(), key, " is ", shown(*value), kAdvice);
+  }
+  GenerationConfig config;
+  fields.read("do_sample", config.do_sample);
+  config.sampling.temperature = 1.0f;
+  for_each_sampling_field([&](const auto& field) {
+    if (field.origin == OptionOrigin::huggingface) read_option(fields, field, config.sampling);
+  });
+  if (!config.do_sample) config.sampling.temperature = 0.0f;
+  // top_k is the only option whose default does something: absent, it is 50; null means no filter.
+  if (fields.object().value("top_k", json(0)).is_null()) config.sampling.top_k = 0;
+  read_beams(fields, config);
+  try {
+    check_beams(config.beams);
+  } catch (const Error& error) {
+    fail(fields.where(), error.what());
+  }
+  fields.read("max_length", config.max_length);
+  if (fields.find("max_new_tokens")) fields.read("max_new_tokens", config.max_new_tokens.emplace());
+  // A larger number means the same, because no context is as long, but would be refused as an
+  // option.
+  config.max_length = std::min(config.max_length, kMaxOptionTokens);
+  auto& new_tokens = config.max_new_tokens;
+  if (new_tokens) new_tokens = std::min(*new_tokens, kMaxOptionTokens);
+  return config;
+}
+
+}  // namespace gpt2

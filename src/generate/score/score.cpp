@@ -1,0 +1,128 @@
+#include "gpt2/score.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/float_state.h"
+#include "generate/writing/check_tokens.h"
+#include "generate/sampling/logprobs.h"
+#include "generate/score/score_tasks.h"
+#include "generate/score/scored_window.h"
+
+namespace gpt2 {
+ScoreOptions ScoreOptions::resolved(const Config& config) const {
+  ScoreOptions options = *this;
+  if (options.context == 0) options.context = config.n_positions;
+  if (options.context < 2 || options.context > config.n_positions) {
+    reject("the context of a score must be from 2 to the model's ", config.n_positions,
+           " positions, got ", options.context);
+  }
+  if (options.stride == 0) options.stride = std::min<std::size_t>(512, options.context / 2);
+  if (options.stride > options.context) {
+    reject("the stride of a score must be from 1 to its context of ", options.context,
+           " tokens, got ", options.stride);
+  }
+  check_top_logprobs(options.top_logprobs, config.vocab_size);
+  return options;
+}
+
+std::vector<TextScore> score(const Engine& engine, std::span<const std::vector<TokenId>> texts,
+                             const ScoreOptions& given) {
+  const DefaultFloatState state;
+  const Config& config = engine.model().config();
+  const ScoreOptions options = given.resolved(config);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    check_tokens(texts[i], config, concat("text ", i + 1));
+  }
+
+  std::vector<TextScore> scores(texts.size());
+  std::vector<ScoreTask> tasks;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    scores[i] = {std::vector<TokenLogprob>(texts[i].size(), kUnscored),
+                 windows_of(texts[i].size(), options.context, options.stride)};
+    add_tasks(tasks, scores[i].windows, texts[i], scores[i].tokens);
+  }
+  score_tasks(engine, tasks, options.top_logprobs, options.progress);
+  for (TextScore& text : scores) set_nll(text.windows, text.tokens);
+  return scores;
+}
+
+void ChoiceQuestion::check(const Config& config) const {
+  if (context.empty()) {
+    reject(
+        "the context has no tokens, so nothing predicts the first token of a choice: give at "
+        "least one, for example the end-of-text token");
+  }
+  check_tokens(context, config, "the context");
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (choices[i].empty()) reject("choice ", i + 1, " has no tokens: give at least one");
+    check_tokens(choices[i], config, concat("choice ", i + 1));
+    const std::size_t tokens = context.size() + choices[i].size();
+    if (tokens > config.n_positions + 1) {
+      reject("the context and choice ", i + 1, " have ", tokens,
+             " tokens, but the model takes at most ", config.n_positions + 1,
+             ": shorten the context");
+    }
+  }
+}
+
+namespace {
+
+// Scores questions that were checked.
+std::vector<std::vector<ChoiceScore>> score_questions(
+    const Engine& engine, std::span<const ChoiceQuestion> questions, std::size_t top_logprobs,
+    const std::function<void(double share)>& progress) {
+  const DefaultFloatState state;
+  check_top_logprobs(top_logprobs, engine.model().config().vocab_size);
+  std::vector<std::vector<ChoiceScore>> scores;
+  std::vector<ScoreTask> tasks;
+  for (const ChoiceQuestion& question : questions) {
+    auto& of_question = scores.emplace_back(question.choices.size());
+    if (of_question.empty()) continue;
+    ScoreTask& task = tasks.emplace_back(ScoreTask{question.context, {}});
+    for (std::size_t i = 0; i < of_question.size(); ++i) {
+      of_question[i].tokens.resize(question.choices[i].size());
+      task.continuations.push_back({question.choices[i], of_question[i].tokens});
+    }
+  }
+  score_tasks(engine, tasks, top_logprobs, progress);
+  for (auto& of_question : scores) {
+    for (ChoiceScore& score : of_question) {
+      score.sum = sum_of_logprobs(score.tokens);
+      score.mean = score.sum / static_cast<double>(score.tokens.size());
+      score.greedy_match = std::ranges::all_of(score.tokens, [](const TokenLogprob& token) {
+        return token.rank == 0 && !std::isnan(token.logprob);
+      });
+    }
+  }
+  return scores;
+}
+
+}  // namespace
+
+std::vector<std::vector<ChoiceScore>> score_choices(
+    const Engine& engine, std::span<const ChoiceQuestion> questions, std::size_t top_logprobs,
+    const std::function<void(double share)>& progress) {
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    try {
+      questions[i].check(engine.model().config());
+    } catch (const Error& error) {
+      throw Error(error.code(), concat("question ", i + 1, ": ", error.what()));
+    }
+  }
+  return score_questions(engine, questions, top_logprobs, progress);
+}
+
+std::vector<ChoiceScore> score_choices(const Engine& engine, std::span<const TokenId> context,
+                                       std::span<const std::vector<TokenId>> choices,
+                                       std::size_t top_logprobs,
+                                       const std::function<void(double share)>& progress) {
+  const ChoiceQuestion question = {{context.begin(), context.end()},
+                                   {choices.begin(), choices.end()}};
+  question.check(engine.model().config());
+  return std::move(score_questions(engine, {&question, 1}, top_logprobs, progress).front());
+}
+
+}  // namespace gpt2

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "generate/writing/drafter.h"
+#include "generate/writing/prompt_reader.h"
+#include "generate/writing/text_sink.h"
+#include "gpt2/generate.h"
+
+namespace gpt2 {
+
+/// A session that has computed the first `known` tokens of a prompt.
+struct Donor {
+  const Session* session = nullptr;
+  std::size_t known = 0;
+};
+
+/// One text that is being written: its prompt is read, and then its tokens are drawn, until it ends
+/// for one of the reasons of FinishReason. Passes runs the forward passes, which many texts may
+/// share:
+///
+///   while (!text.finished()) {
+///     if (!text.reads_prompt()) ...  // let text.drafter() draft tokens
+///     if (const auto slice = text.next(max_rows)) {
+///       forward({*slice});
+///       text.take();
+///     }
+///   }
+///
+/// A pass over a text with drafted tokens computes the logits after the waiting token and after
+/// each drafted token. Then take() draws a token from the logits of each position in turn, and
+/// accepts drafted tokens until one differs from the token drawn. The text is therefore the same
+/// with any draft and without one.
+///
+/// When the text has ended, the session holds exactly the tokens written, and the last one waits,
+/// unless a token that ends texts or a full session ended the text. If the target or a processor
+/// throws, the session holds exactly the tokens written so far.
+class Generation {
+ public:
+  /// The session must outlive the generation. With a donor, the session must be empty; it then
+  /// takes over the donor's tokens, which are fewer than those of the prompt. Throws as generate()
+  /// does for invalid arguments, and then changes nothing.
+  Generation(Session& session, std::span<const TokenId> prompt, const GenerationOptions& options,
+             const TextTarget& target, const Donor& donor = {});
+  Generation(const Generation&) = delete;
+  Generation& operator=(const Generation&) = delete;
+
+  /// Returns what drafts tokens for the next pass. Begin with look_up_draft().
+  [[nodiscard]] Drafter& drafter() noexcept { return drafter_; }
+
+  /// Calls Drafter::look_up() for as many tokens as the next pass can check.
+  void look_up_draft();
+
+  /// Calls Drafter::take().
+  void take_draft() { drafter_.take(sampler_); }
+
+  /// Returns the slice to compute in the next pass: up to `max_rows` tokens of the prompt, or one
+  /// row and the tokens that have been drafted. Returns nothing if on_prompt has cancelled the
+  /// text, which is then finished. Throws whatever on_prompt throws.
+  [[nodiscard]] std::optional<Slice> next(std::size_t max_rows);
+
+  /// Draws the first token of take() in advance, after the pass, perhaps on another thread. If many
+  /// texts share a pass, this saves time because their tokens can be drawn in parallel. Does
+  /// nothing if options.sampling.processors has functions, because these must be called on the
+  /// caller's thread.
+  void draw_ahead() noexcept;
+
+  /// Continues the text with the results of the pass. Throws whatever the target, on_prompt and the
+  /// processors throw.
+  void take();
+
+  /// Ends the text with the exception that is being handled.
+  void fail() noexcept;
+
+  [[nodiscard]] bool reads_prompt() const noexcept { return reads_prompt_; }
+  [[nodiscard]] bool finished() const noexcept { return finished_; }
+
+  /// Returns the result, or throws the exception with which the text ended. REQUIRES: finished().
+  [[nodiscard]] GenerationResult take_result();
+
+ private:
+  bool begin_text();
+  std::optional<FinishReason> draw_all();
+  TokenId draw(std::span<const float> logits, std::size_t position);
+  bool give(TokenId token, std::size_t position);
+  void settle(std::size_t position, TokenId last);
+  void slide();
+  // Whether the prompt has been read, so that the text has begun.
+  [[nodiscard]] bool has_begun() const { return !reads_prompt_ || !result_.tokens.empty(); }
+  void note_written();
+  void finish(FinishReason reason);
+  [[nodiscard]] std::size_t vocab_size() const { return session_.model().config().vocab_size; }
+
+  Session& session_;
+  const GenerationOptions options_;
+  TextSink sink_;
+  GenerationResult result_;
+  SequenceLimits limits_;
+  Sampler sampler_;
+  Drafter drafter_;
+  std::optional<PromptReader> prompt_;  // the latest one; after a slide, it reads the tokens that
+                                        // were kept
+  std::vector<float> logits_;           // of the latest pass: (1 + drafted, vocab_size)
+  std::optional<TokenId> ahead_;        // the token of the first row, if it is drawn already
+  bool lacks_room_ = false;             // whether the session is too full for the last token
+  bool reads_prompt_ = true;
+  bool finished_ = false;
+  std::exception_ptr error_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace gpt2

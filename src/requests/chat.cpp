@@ -1,0 +1,235 @@
+#include "requests/chat.h"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "requests/options.h"
+#include "requests/tokens.h"
+#include "base/fail.h"
+#include "base/json.h"
+
+namespace gpt2 {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxTopLogprobs = 20;                                  // as OpenAI's API
+constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();  // of max_new_tokens
+constexpr std::string_view kUser = "User:", kAssistant = "Assistant:";
+
+enum class Role { system, user, assistant };
+
+struct Message {
+  Role role;
+  std::string content;
+};
+
+Role read_role(Members& members) {
+  const json& role = members.need("role");
+  if (is_text(role, "system") || is_text(role, "developer")) return Role::system;
+  if (is_text(role, "user")) return Role::user;
+  if (is_text(role, "assistant")) return Role::assistant;
+  members.refuse("role", "system, developer, user or assistant");
+}
+
+// Whether a value is an object whose member `key` is this text.
+bool has_text(const json& value, const char* key, std::string_view text) {
+  const auto found = value.find(key);
+  return found != value.end() && is_text(*found, text);
+}
+
+// Reads a content: a text, or a list of parts, all of which must be texts.
+std::string read_content(const json& content, const std::string& name) {
+  if (content.is_string()) return content.get<std::string>();
+  if (!content.is_array()) reject(name, ": expected a text, found ", content.type_name());
+  std::string text;
+  for (std::size_t i = 0; i < content.size(); ++i) {
+    const json& part = content[i];
+    if (!has_text(part, "type", "text")) {
+      reject(name, "[", i, "]: expected a part of the type \"text\": the model reads texts");
+    }
+    const auto found = part.find("text");
+    if (found == part.end() || !found->is_string()) {
+      reject(name, "[", i, "].text: expected a text, found ",
+             found == part.end() ? "null" : found->type_name());
+    }
+    text += found->get_ref<const std::string&>();
+  }
+  return text;
+}
+
+std::vector<Message> read_messages(Members& body) {
+  const json& list = body.need("messages");
+  if (!list.is_array() || list.empty()) body.refuse("messages", "a list of at least one message");
+  std::vector<Message> messages;
+  for (const json& one : list) {
+    const std::string name = concat("messages[", messages.size(), "]");
+    if (!one.is_object()) reject(name, ": expected an object, found ", one.type_name());
+    Members members(one, name + ".");
+    const Role role = read_role(members);
+    std::string content = read_content(members.need("content"), name + ".content");
+    members.ignore({"name", "refusal", "annotations"});
+    members.refuse_others();
+    messages.push_back({role, std::move(content)});
+  }
+  return messages;
+}
+
+std::vector<TokenId> dialog(const std::vector<Message>& messages, const Tokenizer& tokenizer,
+                            TokenId end) {
+  std::vector<TokenId> tokens;
+  for (const auto& [role, content] : messages) {
+    if (role == Role::system) continue;
+    const std::vector<TokenId> turn = tokenizer.encode(content);
+    tokens.insert(tokens.end(), turn.begin(), turn.end());
+    tokens.push_back(end);
+  }
+  return tokens;
+}
+
+std::string transcript(const std::vector<Message>& messages) {
+  std::string text;
+  for (const auto& [role, content] : messages) {
+    if (role == Role::system) text += content + "\n\n";
+  }
+  for (const auto& [role, content] : messages) {
+    if (role == Role::system) continue;
+    text += concat(role == Role::user ? kUser : kAssistant, " ", content, "\n");
+  }
+  return text.append(kAssistant);
+}
+
+std::vector<TokenId> prompt_of(const std::vector<Message>& messages, const RequestContext& context,
+                               ChatForm form) {
+  const Tokenizer& tokenizer = *context.tokenizer;
+  if (form == ChatForm::transcript) return tokenizer.encode(transcript(messages));
+  return dialog(messages, tokenizer, first_token(context.tokenizer, context.config));
+}
+
+void read_logprobs(Members& members, CompletionRequest& request) {
+  request.with_logprobs = members.flag("logprobs").value_or(false);
+  const auto top = members.count("top_logprobs", 0, kMaxTopLogprobs);
+  if (top && !request.with_logprobs) {
+    reject("top_logprobs: needs \"logprobs\": true");
+  }
+  if (request.with_logprobs) request.options.top_logprobs = top.value_or(0);
+}
+
+// Refuses what a model that continues texts cannot do.
+void refuse_tools(Members& members) {
+  for (const char* const name : {"tools", "tool_choice", "functions", "function_call", "audio"}) {
+    const json* const value = members.find(name);
+    if (value == nullptr || is_text(*value, "none")) continue;
+    if (value->is_array() && value->empty()) continue;
+    reject(name, ": the model cannot do this: remove it");
+  }
+  const json* const modalities = members.find("modalities");
+  if (modalities != nullptr && *modalities != json::array({"text"})) {
+    members.refuse("modalities", "[\"text\"], the only form of an answer");
+  }
+  const json* const format = members.find("response_format");
+  if (format != nullptr && !(format->size() == 1 && has_text(*format, "type", "text"))) {
+    members.refuse("response_format", "{\"type\":\"text\"}, the only form of an answer");
+  }
+}
+
+Json top_json(const Tokenizer& tokenizer, TokenId id, float logprob) {
+  const std::string_view bytes = tokenizer.bytes(id);
+  Json numbers = Json::array();
+  for (const char byte : bytes) numbers.push_back(static_cast<unsigned char>(byte));
+  return {{"token", token_text(bytes)}, {"logprob", logprob_number(logprob)}, {"bytes", numbers}};
+}
+
+}  // namespace
+
+CompletionRequest read_chat_request(const json& body, const RequestContext& context,
+                                    ChatForm form) {
+  CompletionRequest request = {.options = context.defaults};
+  request.options.max_new_tokens = kUnlimited;
+  Members members(body);
+  members.ignore({"user", "metadata", "store", "service_tier", "parallel_tool_calls",
+                  "prompt_cache_key", "reasoning_effort", "safety_identifier", "verbosity"});
+  static_cast<void>(members.text("model"));
+  const std::vector<Message> messages = read_messages(members);
+  read_options(members, request.options, {"logprobs"});
+  for (const char* const other : {"max_tokens", "max_new_tokens"}) {
+    members.refuse_both("max_completion_tokens", other);
+  }
+  const auto count = members.count("max_completion_tokens", 0, kMaxOptionTokens);
+  if (count) request.options.max_new_tokens = *count;
+  read_logprobs(members, request);
+  read_answer_members(members, request);
+  request.best_of = request.n;
+  refuse_tools(members);
+  RequestContext own = context;
+  own.prompt_name = "messages";
+  own.truncate = members.flag("truncate").value_or(context.truncate);
+  own.max_length = read_max_length(members, context.max_length);
+  if (count) own.max_length.reset();
+  members.refuse_others();
+  if (form == ChatForm::transcript) {
+    request.options.stop.push_back(concat("\n", kUser));
+    request.own_stops = 1;
+  }
+  std::vector<TokenId> prompt = prompt_of(messages, context, form);
+  // If the prompt loses its beginning, an answer without a limit gets half of the context.
+  const bool is_unlimited = request.options.max_new_tokens == kUnlimited;
+  const std::size_t positions = context.config.n_positions;
+  if (is_unlimited) {
+    request.options.max_new_tokens = prompt.size() > positions ? (positions + 1) / 2 : positions;
+  }
+  add_prompt(request, std::move(prompt), own);
+  return request;
+}
+
+Json chat_json(const AnswerHead& head, const CompletionRequest& request, const Tokenizer& tokenizer,
+               const CompletedPrompt& completed) {
+  Json list = Json::array();
+  for (const CompletionChoice& choice : completed.choices) {
+    const GenerationResult& result = choice.result;
+    list.push_back(
+        {{"index", list.size()},
+         {"message",
+          {{"role", "assistant"}, {"content", chat_content(choice.text)}, {"refusal", nullptr}}},
+         {"logprobs", request.with_logprobs
+                          ? chat_logprobs_json(tokenizer, result.tokens, result.logprobs)
+                          : Json()},
+         {"finish_reason", finish_reason_of(result.finish_reason)}});
+  }
+  Json answer = head_json(head, "chat.completion");
+  answer["choices"] = std::move(list);
+  answer["usage"] = usage_json({&completed, 1});
+  return answer;
+}
+
+Json chat_chunk_json(const AnswerHead& head, std::size_t index, const Json& delta,
+                     const Json& logprobs, std::optional<FinishReason> reason) {
+  Json answer = head_json(head, "chat.completion.chunk");
+  answer["choices"] =
+      Json::array({{{"index", index},
+                    {"delta", delta},
+                    {"logprobs", logprobs},
+                    {"finish_reason", reason ? Json(finish_reason_of(*reason)) : Json()}}});
+  return answer;
+}
+
+Json chat_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenId> tokens,
+                        std::span<const TokenLogprob> scores) {
+  Json content = Json::array();
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    Json token = top_json(tokenizer, tokens[i], scores[i].logprob);
+    Json& top = token["top_logprobs"] = Json::array();
+    for (const auto& [id, logprob] : scores[i].top) top.push_back(top_json(tokenizer, id, logprob));
+    content.push_back(std::move(token));
+  }
+  return {{"content", content}, {"refusal", nullptr}};
+}
+
+std::string chat_content(const std::string& text) {
+  return text.starts_with(' ') ? text.substr(1) : text;
+}
+
+}  // namespace gpt2

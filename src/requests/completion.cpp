@@ -1,0 +1,228 @@
+#include "requests/completion.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "requests/options.h"
+#include "requests/request_error.h"
+#include "base/utf8.h"
+
+namespace gpt2 {
+namespace {
+
+// The likeliest tokens and the token itself, by their texts.
+Json top_json(const Tokenizer& tokenizer, TokenId id, const TokenLogprob& score) {
+  if (score.top.empty()) return nullptr;
+  Json top = Json::object();
+  for (const auto& [other, logprob] : score.top) {
+    top.emplace(token_text(tokenizer.bytes(other)), logprob_number(logprob));
+  }
+  top.emplace(token_text(tokenizer.bytes(id)), logprob_number(score.logprob));
+  return top;
+}
+
+// The ids of the tokens in top_json().
+Json top_ids_json(const Tokenizer& tokenizer, TokenId id, const TokenLogprob& score) {
+  if (score.top.empty()) return nullptr;
+  Json top = Json::object();
+  for (const auto& [other, logprob] : score.top) {
+    top.emplace(token_text(tokenizer.bytes(other)), other);
+  }
+  top.emplace(token_text(tokenizer.bytes(id)), id);
+  return top;
+}
+
+Json logprobs_of(const Tokenizer& tokenizer, const CompletionRequest& request,
+                 const CompletedPrompt& prompt, const CompletionChoice& choice) {
+  if (!request.with_logprobs) return nullptr;
+  LogprobLists lists(tokenizer, request.with_token_ids);
+  lists.begin(prompt);
+  lists.append(choice.result.tokens, choice.result.logprobs);
+  return lists.take();
+}
+
+// A text without tokens has no mean. It comes last, because 0 would be better than any mean.
+double mean_logprob(const CompletionChoice& choice) {
+  const std::vector<TokenLogprob>& scores = choice.result.logprobs;
+  if (scores.empty()) return -std::numeric_limits<double>::infinity();
+  double sum = 0.0;
+  for (const TokenLogprob& score : scores) sum += score.logprob;
+  return sum / static_cast<double>(scores.size());
+}
+
+Json choice_json(const std::string& text, std::size_t index, const Json& logprobs,
+                 const Json& reason) {
+  return {{"text", text}, {"index", index}, {"logprobs", logprobs}, {"finish_reason", reason}};
+}
+
+// Returns the member that a message is about, or null: its first word, if a colon follows, as in
+// "prompt[0]: expected ...", or if it is an option, as in the library's "logit_bias has ...".
+Json member_of(const std::string& message) {
+  const std::string word = message.substr(0, message.find_first_of(": "));
+  const bool is_member =
+      message.substr(word.size()).starts_with(": ") &&
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789.[]") == std::string::npos;
+  return is_member || is_option(word) ? Json(word) : Json();
+}
+
+}  // namespace
+
+void keep_best(CompletedPrompt& prompt, std::size_t n) {
+  std::vector<CompletionChoice>& choices = prompt.choices;
+  for (const CompletionChoice& choice : choices) {
+    prompt.completion_tokens += choice.result.tokens.size();
+  }
+  if (choices.size() <= n) return;
+  std::ranges::stable_sort(choices, std::greater<>(), mean_logprob);
+  choices.erase(choices.begin() + static_cast<std::ptrdiff_t>(n), choices.end());
+}
+
+std::vector<TokenLogprob> prompt_logprobs(const Engine& engine, const std::vector<TokenId>& prompt,
+                                          std::size_t top, std::function<void(double)> progress) {
+  std::vector<TokenLogprob> logprobs = {{std::numeric_limits<float>::quiet_NaN(), 0, {}}};
+  if (prompt.size() < 2) return logprobs;
+  const auto scores =
+      score(engine, {&prompt, 1}, {.top_logprobs = top, .progress = std::move(progress)});
+  return scores.front().tokens;
+}
+
+void LogprobLists::begin(const CompletedPrompt& prompt) {
+  const std::vector<TokenId>& tokens = prompt.prompt.tokens;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (!prompt.logprobs.empty()) append_row(tokens[i], prompt.logprobs[i]);
+    if (!prompt.prompt.is_empty) skip(tokens[i]);
+  }
+  last_.clear();  // the new text is decoded separately
+}
+
+void LogprobLists::append(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores) {
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    append_row(tokens[i], scores[i]);
+    if (!tokenizer_.is_special(tokens[i])) skip(tokens[i]);
+  }
+}
+
+// In the text, one U+FFFD stands for each maximal part that is not UTF-8. Such a part, like a
+// character, may be spread over several tokens.
+void LogprobLists::skip(TokenId token) {
+  for (const char byte : tokenizer_.bytes(token)) {
+    last_ += byte;
+    if (decode_utf8(last_).length < last_.size()) last_ = byte;  // the byte begins a character
+    offset_ += last_.size() == 1;
+  }
+}
+
+void LogprobLists::append_row(TokenId token, const TokenLogprob& score) {
+  Json& row = rows_.emplace_back();
+  row["tokens"] = token_text(tokenizer_.bytes(token));
+  row["token_logprobs"] = logprob_number(score.logprob);
+  row["top_logprobs"] = top_json(tokenizer_, token, score);
+  row["text_offset"] = offset_;
+  if (with_token_ids_) row["top_token_ids"] = top_ids_json(tokenizer_, token, score);
+}
+
+Json LogprobLists::take() {
+  Json lists;
+  for (const char* const name : {"tokens", "token_logprobs", "top_logprobs", "text_offset"}) {
+    lists[name] = Json::array();
+  }
+  if (with_token_ids_) lists["top_token_ids"] = Json::array();
+  for (Json& row : rows_) {
+    for (auto& [name, value] : row.items()) lists[name].push_back(std::move(value));
+  }
+  rows_.clear();
+  return lists;
+}
+
+Json completion_json(const AnswerHead& head, const CompletionRequest& request,
+                     const Tokenizer& tokenizer, const std::vector<CompletedPrompt>& prompts) {
+  Json list = Json::array();
+  for (const CompletedPrompt& prompt : prompts) {
+    const std::string begin = request.echo ? echo_text(tokenizer, prompt.prompt) : "";
+    for (const CompletionChoice& choice : prompt.choices) {
+      const Json logprobs = logprobs_of(tokenizer, request, prompt, choice);
+      list.push_back(choice_json(begin + choice.text, list.size(), logprobs,
+                                 finish_reason_of(choice.result.finish_reason)));
+      if (request.with_token_ids) {
+        add_token_ids(list.back(), prompt.prompt.tokens, choice.result.tokens);
+      }
+    }
+  }
+  Json answer = head_json(head, "text_completion");
+  answer["choices"] = std::move(list);
+  answer["usage"] = usage_json(prompts);
+  return answer;
+}
+
+Json completion_chunk_json(const AnswerHead& head, std::size_t index, const std::string& text,
+                           const Json& logprobs, std::optional<FinishReason> reason) {
+  Json answer = head_json(head, "text_completion");
+  answer["choices"] = Json::array(
+      {choice_json(text, index, logprobs, reason ? Json(finish_reason_of(*reason)) : Json())});
+  return answer;
+}
+
+Json head_json(const AnswerHead& head, const char* object) {
+  Json answer = {
+      {"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
+  if (!head.fingerprint.empty()) answer["system_fingerprint"] = head.fingerprint;
+  return answer;
+}
+
+void add_token_ids(Json& choice, std::span<const TokenId> prompt, std::span<const TokenId> tokens) {
+  if (!prompt.empty()) choice["prompt_token_ids"] = prompt;
+  choice["token_ids"] = tokens;
+}
+
+std::string echo_text(const Tokenizer& tokenizer, const CompletionPrompt& prompt) {
+  return prompt.is_empty ? "" : tokenizer.decode(prompt.tokens);
+}
+
+Json usage_json(std::span<const CompletedPrompt> prompts) {
+  std::size_t prompt_tokens = 0, completion_tokens = 0;
+  for (const CompletedPrompt& prompt : prompts) {
+    prompt_tokens += prompt.prompt.tokens.size();
+    completion_tokens += prompt.completion_tokens;
+  }
+  return {{"prompt_tokens", prompt_tokens},
+          {"completion_tokens", completion_tokens},
+          {"total_tokens", prompt_tokens + completion_tokens}};
+}
+
+const char* finish_reason_of(FinishReason reason) {
+  const bool stops = reason == FinishReason::end_of_text || reason == FinishReason::stop_string;
+  return stops ? "stop" : "length";
+}
+
+std::string token_text(std::string_view bytes) {
+  if (valid_utf8_prefix(bytes) == bytes.size()) return std::string(bytes);
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string text = "bytes:";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += {'\\', 'x', kDigits[byte / 16], kDigits[byte % 16]};
+  }
+  return text;
+}
+
+Json logprob_number(float logprob) {
+  return std::isnan(logprob) ? Json() : Json(short_number(logprob));
+}
+
+Json error_json(const std::string& message, const std::string& type, const Json& code) {
+  const Json param = member_of(message);
+  return {{"error", {{"message", message}, {"type", type}, {"param", param}, {"code", code}}}};
+}
+
+Json error_json(const Error& error) {
+  Json body = error_json(error.what());
+  if (const auto* const mistake = dynamic_cast<const RequestError*>(&error)) {
+    if (!mistake->param().empty()) body["error"]["param"] = mistake->param();
+    body["error"]["code"] = mistake->kind();
+  }
+  return body;
+}
+
+}  // namespace gpt2

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "requests/members.h"
+#include "gpt2/beam_search.h"
+#include "gpt2/config.h"
+#include "gpt2/generate.h"
+#include "gpt2/tokenizer.h"
+
+// Requests to OpenAI's completions API, as
+// https://platform.openai.com/docs/api-reference/completions documents them. Every further option
+// in the table of gpt2/option_fields.h can be set by its name.
+
+namespace gpt2 {
+
+/// The model that a request is for, and what applies to members that the request does not have.
+struct RequestContext {
+  const std::optional<Tokenizer>& tokenizer;
+  const Config& config;
+  const GenerationOptions& defaults;
+  std::optional<std::size_t> max_length = {};  ///< replaces max_new_tokens; includes the prompt
+  bool truncate = false;  ///< whether a prompt that is too long loses its beginning
+  const char* prompt_name = "prompt";  ///< the member that has the prompt
+};
+
+/// A prompt to be continued.
+struct CompletionPrompt {
+  std::vector<TokenId> tokens = {};
+  std::size_t max_new_tokens = 0;
+  bool is_empty = false;  ///< whether the request's prompt has no tokens; `tokens` has the token
+                          ///< that stands for it
+};
+
+/// What a request asks for.
+struct CompletionRequest {
+  std::vector<CompletionPrompt> prompts = {};
+  GenerationOptions options = {};  ///< for all prompts, except for max_new_tokens
+  BeamOptions beams = {};          ///< num_beams is 1 unless the request is for a beam search
+  std::size_t n = 1;               ///< how many texts the answer has for each prompt
+  std::size_t best_of = 1;         ///< how many texts are written for each prompt
+  std::size_t own_stops = 0;       ///< how many strings a chat has added to options.stop
+  bool echo = false;               ///< whether the answer repeats the prompts
+  bool stream = false;             ///< whether the answer is sent while it is being written
+  bool include_usage = false;      ///< whether a stream ends with the numbers of tokens
+  bool with_logprobs = false;      ///< whether the answer has log-probabilities
+  bool with_token_ids = false;     ///< whether the answer has the ids of its tokens
+  std::size_t lost_bytes = 0;      ///< bytes of the prompts for which the vocabulary has no tokens
+  std::size_t truncated = 0;       ///< tokens at the beginning of prompts that were left out
+};
+
+/// The defaults of OpenAI's completions: 16 tokens, and a temperature of 1 without a filter.
+[[nodiscard]] GenerationOptions openai_defaults();
+
+/// Returns the request in the body, which is a JSON object. Throws Error for anything that the API
+/// would refuse, that the model cannot do, or whose name is unknown.
+[[nodiscard]] CompletionRequest read_completion_request(const nlohmann::json& body,
+                                                        const RequestContext& context);
+
+/// Reads "n" or "num_return_sequences", "stream" and "stream_options" into the request.
+void read_answer_members(Members& members, CompletionRequest& request);
+
+/// Adds a prompt to the request: makes it fit into the context, and limits its text.
+void add_prompt(CompletionRequest& request, std::vector<TokenId> tokens,
+                const RequestContext& context);
+
+}  // namespace gpt2

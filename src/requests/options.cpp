@@ -1,0 +1,70 @@
+#include "requests/options.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/fail.h"
+#include "generate/options/option_json.h"
+
+namespace gpt2 {
+namespace {
+
+// Sets the option of a row from the member with this name.
+template <class Field, class Values>
+void read_field(Members& members, const Field& row, Values& values, const char* name) {
+  const nlohmann::json* const value = members.find(name);
+  if (value == nullptr) return;
+  const Field field = of_requests(row);
+  using Codec = OptionJson<typename Field::Value>;
+  if (!Codec::read(*value, field.range, values.*field.member)) {
+    members.refuse(name, Codec::form(field.range));
+  }
+}
+
+}  // namespace
+
+bool is_option(std::string_view name) {
+  bool is_found = false;
+  const auto compare = [&](const auto& field) { is_found = is_found || field.name == name; };
+  for_each_generation_field(compare);
+  for_each_sampling_field(compare);
+  for_each_beam_field(compare);
+  return is_found;
+}
+
+void read_options(Members& members, GenerationOptions& options,
+                  std::initializer_list<std::string_view> left_out) {
+  for_each_field(options, [&](const auto& field, auto& values) {
+    const std::string_view name = field.name;
+    if (std::ranges::count(left_out, name) != 0) return;
+    const char* const second = name == "stop"             ? "stop_strings"
+                               : name == "max_new_tokens" ? "max_tokens"
+                                                          : nullptr;
+    if (second != nullptr) {
+      members.refuse_both(second, field.name);
+      read_field(members, field, values, second);
+    }
+    read_field(members, field, values, field.name);
+  });
+  if (!members.flag("do_sample").value_or(true)) options.sampling.temperature = 0.0f;
+}
+
+void read_beam_options(Members& members, BeamOptions& options) {
+  for_each_beam_field([&](const auto& field) { read_field(members, field, options, field.name); });
+}
+
+std::optional<std::size_t> read_max_length(Members& members, std::optional<std::size_t> otherwise) {
+  const auto length = members.count("max_length", 0, kMaxOptionTokens);
+  for (const char* const name : {"max_tokens", "max_new_tokens"}) {
+    if (members.find(name) != nullptr) return std::nullopt;
+  }
+  return length ? length : otherwise;
+}
+
+std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens) {
+  if (max_length > prompt_tokens) return max_length - prompt_tokens;
+  reject("max_length: expected more than the number of the prompt's tokens, ", prompt_tokens,
+         ", found ", max_length, ": give max_new_tokens");
+}
+
+}  // namespace gpt2

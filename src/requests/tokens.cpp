@@ -1,0 +1,126 @@
+#include "requests/tokens.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+
+#include "requests/request_error.h"
+#include "base/fail.h"
+#include "base/text.h"
+#include "generate/options/option_json.h"
+
+namespace gpt2 {
+
+using nlohmann::json;
+
+std::vector<TokenId> parse_tokens(std::string text, std::size_t count, std::size_t before) {
+  const std::size_t first = before > 0 ? 0 : text.find_first_of("0123456789");
+  if (first != std::string::npos && text.find('[', first) != std::string::npos) {
+    reject("token ids: expected one list, found a '[' behind an id");
+  }
+  for (const char mark : {',', '[', ']'}) std::ranges::replace(text, mark, ' ');
+  std::istringstream words(std::move(text));
+  std::vector<TokenId> tokens;
+  for (std::string word; words >> word;) {
+    std::size_t id = 0;
+    if (!read_number(word, id) || id >= count) {
+      reject("token id ", before + tokens.size() + 1, ": expected a number from 0 to ", count - 1,
+             ", found ", quote(word.substr(0, 40)));
+    }
+    tokens.push_back(static_cast<TokenId>(id));
+  }
+  return tokens;
+}
+
+std::vector<TokenId> TokenReader::read(const std::string& text) const {
+  if (!tokenizer) return parse_tokens(text, vocab_size);
+  if (note_lost) note_lost(tokenizer->unencodable_bytes(text), text.size());
+  std::vector<TokenId> tokens = tokenizer->encode(text);
+  for (const TokenId token : tokens) {
+    if (static_cast<std::size_t>(token) < vocab_size) continue;
+    reject("the text: expected token ids from 0 to ", vocab_size - 1, ", found ", token,
+           ": the tokenizer belongs to another model");
+  }
+  return tokens;
+}
+
+std::vector<TokenId> TokenReader::read_ids(const json& value, const std::string& name) const {
+  if (!value.is_array()) {
+    reject(name, ": expected a list of token ids, found ", value.type_name());
+  }
+  const OptionRange range = {0.0, static_cast<double>(vocab_size - 1)};
+  std::vector<TokenId> tokens;
+  for (const json& id : value) {
+    std::size_t token = 0;
+    if (!OptionJson<std::size_t>::read(id, range, token)) {
+      reject(name, "[", tokens.size(), "]: expected a token id from 0 to ", vocab_size - 1,
+             ", found ", id.dump(-1, ' ', true).substr(0, 40));
+    }
+    tokens.push_back(static_cast<TokenId>(token));
+  }
+  return tokens;
+}
+
+std::vector<TokenId> TokenReader::read_json(const json& value, const std::string& name) const {
+  if (tokenizer && value.is_string()) return read(value.get_ref<const std::string&>());
+  if (tokenizer && !value.is_array()) {
+    reject(name, ": expected a text or a list of token ids, found ", value.type_name());
+  }
+  return read_ids(value, name);
+}
+
+std::vector<std::vector<TokenId>> TokenReader::read_list(const json& value, const std::string& name,
+                                                         std::size_t most) const {
+  if (!value.is_string() && !value.is_array()) {
+    reject(name, ": expected a text, a list of token ids, or a list of these, found ",
+           value.type_name());
+  }
+  if (value.is_string() || (!value.empty() && value[0].is_number())) {
+    return {read_json(value, name)};
+  }
+  if (value.empty() || value.size() > most) {
+    reject(name, ": expected a list of 1 to ", most, " elements, found ", value.size());
+  }
+  std::vector<std::vector<TokenId>> texts;
+  for (const json& one : value) {
+    texts.push_back(read_json(one, concat(name, "[", texts.size(), "]")));
+  }
+  return texts;
+}
+
+// In training, the end-of-text token separated the documents, so this token alone asks the model
+// for a new document.
+TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& config) {
+  const std::optional<TokenId> end = tokenizer ? tokenizer->end_of_text() : config.bos_token_id;
+  if (end) return *end;
+  if (!config.eos_token_id.empty()) return config.eos_token_id.front();
+  reject(
+      "the prompt is empty, and the model has no end-of-text token to begin with: give a prompt");
+}
+
+std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,
+                        std::size_t n_positions, const char* option, const char* param) {
+  if (tokens.size() <= n_positions) return 0;
+  if (!truncate) {
+    throw RequestError(
+        concat("the prompt has ", tokens.size(), " tokens, but the model takes at most ",
+               n_positions, ": shorten it, or give ", option, " to leave out its beginning"),
+        param, RequestError::kTooLong);
+  }
+  const std::size_t room = max_new_tokens < n_positions ? max_new_tokens : 1;
+  const std::size_t kept = std::max<std::size_t>(n_positions - room, 1);
+  const std::size_t removed = tokens.size() - kept;
+  tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(removed));
+  return removed;
+}
+
+void check_length(std::size_t tokens, const std::string& name, const Config& config) {
+  if (tokens > 0 && tokens <= config.n_positions) return;
+  const std::string message =
+      concat(name, ": expected a text of 1 to ", config.n_positions, " tokens, found ", tokens);
+  if (tokens > 0) throw RequestError(message, name, RequestError::kTooLong);
+  reject(message);
+}
+
+}  // namespace gpt2
