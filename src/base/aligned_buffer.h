@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/pages.h"
+#include "base/system/files.h"
 
 namespace gpt2 {
 

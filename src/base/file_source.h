@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/mapped_file.h"
@@ -42,5 +44,11 @@ class FileSource {
   std::optional<std::map<std::string_view, const MemoryFile*>> memory_;
   FileAccess access_ = FileAccess::map;
 };
+
+/// Returns the content of a text file. Throws the errors of FileSource::open. Throws
+/// Error(invalid_file) if the file is a git-lfs pointer or has more than `max_bytes` bytes. The
+/// size is checked before memory for the content is allocated.
+[[nodiscard]] std::string read_file(const std::filesystem::path& path, std::size_t max_bytes,
+                                    const FileSource& source = {});
 
 }  // namespace gpt2

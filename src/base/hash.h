@@ -7,6 +7,8 @@
 #include <span>
 
 #include "base/bytes.h"
+#include "base/fail.h"
+#include "base/system/process.h"
 
 namespace gpt2 {
 
@@ -66,6 +68,17 @@ inline std::uint64_t hash_floats(std::span<const float> values, std::uint64_t ha
   Hash floats;
   floats.add(std::as_bytes(values));
   return floats.value(hash);
+}
+
+/// Returns 64 random bits for use as the key of a hash table. Because the key is unpredictable,
+/// nobody can make a file whose entries all collide in the table. Results must not depend on it.
+/// Throws Error(unsupported) if the system provides no random numbers.
+[[nodiscard]] inline std::uint64_t new_secret() {
+  std::uint64_t bits = 0;
+  if (!fill_with_random(std::as_writable_bytes(std::span(&bits, 1)))) {
+    fail(ErrorCode::unsupported, "getentropy", "this system gives no random numbers");
+  }
+  return bits;
 }
 
 }  // namespace gpt2

@@ -5,10 +5,9 @@
 
 #include "base/aligned_buffer.h"
 #include "base/fail.h"
-#include "base/pages.h"
 #include "base/paths.h"
-#include "base/readable_file.h"
-#include "base/reason.h"
+#include "base/system/files.h"
+#include "base/text.h"
 
 namespace gpt2 {
 namespace {

@@ -3,11 +3,17 @@
 #include <system_error>
 
 #include "base/fail.h"
-#include "base/reason.h"
+#include "base/system/process.h"
 
 namespace gpt2 {
 
 namespace fs = std::filesystem;
+
+std::filesystem::path with_home(const std::filesystem::path& path) {
+  if (path.empty() || *path.begin() != "~" || !path.has_parent_path()) return path;
+  const std::filesystem::path home = home_directory();
+  return home.empty() ? home : home / path.lexically_relative("~");
+}
 
 void refuse_nul(const fs::path& path) {
   if (path.native().find('\0') == fs::path::string_type::npos) return;

@@ -3,8 +3,8 @@
 #include <atomic>
 #include <thread>
 
-#include "base/atomic_wait.h"
-#include "base/process_id.h"
+#include "base/system/process.h"
+#include "base/system/threads.h"
 
 namespace gpt2 {
 

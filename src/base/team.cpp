@@ -7,12 +7,8 @@
 #include <exception>
 #include <limits>
 
-#include "base/atomic_wait.h"
-#include "base/core_count.h"
-#include "base/float_state.h"
-#include "base/process_id.h"
-#include "base/signal_mask.h"
-#include "base/spare_threads.h"
+#include "base/system/process.h"
+#include "base/system/threads.h"
 
 namespace gpt2 {
 namespace {

@@ -43,4 +43,10 @@ bool read_floating(std::string_view text, Floating& value) {
 bool read_number(std::string_view text, float& value) { return read_floating(text, value); }
 bool read_number(std::string_view text, double& value) { return read_floating(text, value); }
 
+std::string reason_of(const std::error_code& error) {
+  return error == std::errc::device_or_resource_busy ? "another program uses it" : error.message();
+}
+
+std::string reason_of(int error) { return reason_of({error, std::generic_category()}); }
+
 }  // namespace gpt2

@@ -43,4 +43,14 @@ template <class Integer>
   return error == std::errc{} && end == text.data() + text.size();
 }
 
+/// Returns "1 token" or "2 tokens", for messages.
+[[nodiscard]] inline std::string counted(std::size_t count, std::string_view noun) {
+  return concat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+/// Returns why the system has refused something: its own words, except if another program uses the
+/// file. Windows often refuses files for this reason, and has no clear words for it.
+[[nodiscard]] std::string reason_of(const std::error_code& error);
+[[nodiscard]] std::string reason_of(int error);  ///< a value of errno
+
 }  // namespace gpt2

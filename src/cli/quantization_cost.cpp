@@ -5,8 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/counted.h"
 #include "base/fail.h"
+#include "base/text.h"
 #include "cli/terminal/console.h"
 #include "gpt2/score.h"
 

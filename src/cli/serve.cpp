@@ -9,12 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "requests/hash.h"
-#include "base/counted.h"
 #include "base/fail.h"
+#include "base/file_source.h"
 #include "base/json.h"
 #include "base/paths.h"
-#include "base/read_file.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/generate/writing.h"
 #include "cli/inspect/page.h"
@@ -22,6 +21,7 @@
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "gpt2/runtime.h"
+#include "requests/hash.h"
 #include "serve/server.h"
 
 namespace gpt2::cli {

@@ -5,10 +5,9 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/file_source.h"
 #include "base/json.h"
-#include "base/json_fields.h"
 #include "base/paths.h"
-#include "base/read_file.h"
 #include "formats/pytorch.h"
 #include "formats/safetensors.h"
 

@@ -1,5 +1,3 @@
-#include "gpt2/model_files.h"
-
 #include <algorithm>
 #include <fstream>
 #include <iomanip>
@@ -9,7 +7,8 @@
 
 #include "base/fail.h"
 #include "base/paths.h"
-#include "base/places.h"
+#include "base/system/process.h"
+#include "gpt2/model_files.h"
 
 namespace gpt2 {
 namespace {

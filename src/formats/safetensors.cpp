@@ -9,7 +9,6 @@
 #include "base/checked_math.h"
 #include "base/fail.h"
 #include "base/json.h"
-#include "base/json_fields.h"
 #include "base/utf8.h"
 
 namespace gpt2 {

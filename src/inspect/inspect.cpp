@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "base/float_state.h"
+#include "base/system/threads.h"
 #include "generate/writing/check_tokens.h"
 #include "gpt2/session.h"
 #include "inspect/contributions.h"

@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/cpu_features.h"
 #include "base/fail.h"
+#include "base/system/machine.h"
 #include "gpt2/runtime.h"
 #include "kernels/kernels.h"
 

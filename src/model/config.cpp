@@ -1,18 +1,17 @@
 #include "gpt2/config.h"
 
 #include <algorithm>
-#include <cmath>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
 
 #include "base/checked_math.h"
 #include "base/fail.h"
-#include "base/float_state.h"
+#include "base/file_source.h"
 #include "base/json.h"
-#include "base/json_fields.h"
-#include "base/read_file.h"
+#include "base/system/threads.h"
 #include "model/config_json.h"
 
 namespace gpt2 {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file_source.h"
-#include "base/json_document.h"
+#include "base/json.h"
 #include "gpt2/config.h"
 
 namespace gpt2 {

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "base/fail.h"
-#include "base/float_state.h"
+#include "base/system/threads.h"
 #include "gpt2/runtime.h"
 #include "model/engine_impl.h"
 #include "model/session_impl.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "base/float_state.h"
+#include "base/system/threads.h"
 #include "kernels/kernels.h"
 #include "model/layer_norm_rows.h"
 

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "base/fail.h"
-#include "base/float_state.h"
-#include "base/json_document.h"
+#include "base/json.h"
+#include "base/system/threads.h"
 #include "formats/checkpoint.h"
 #include "formats/model_files.h"
 #include "kernels/kernels.h"

@@ -1,5 +1,3 @@
-#include "gpt2/model.h"
-
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -8,12 +6,13 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
-#include "base/json_document.h"
-#include "base/new_directory.h"
+#include "base/json.h"
+#include "base/new_file.h"
 #include "base/paths.h"
-#include "base/reason.h"
+#include "base/text.h"
 #include "formats/tensor_table.h"
 #include "formats/tokenizer_files.h"
+#include "gpt2/model.h"
 #include "model/config_json.h"
 #include "model/transformer.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/counted.h"
 #include "base/fail.h"
+#include "base/text.h"
 #include "model/session_impl.h"
 
 namespace gpt2 {

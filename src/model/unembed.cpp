@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
-#include "base/float_state.h"
+#include "base/system/threads.h"
 #include "gpt2/embed.h"
 #include "model/block.h"
 #include "model/engine_impl.h"

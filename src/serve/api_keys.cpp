@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
-#include "base/read_file.h"
+#include "base/file_source.h"
 
 namespace gpt2::serve {
 namespace {

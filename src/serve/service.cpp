@@ -8,14 +8,14 @@
 #include <string_view>
 #include <utility>
 
+#include "base/fail.h"
+#include "base/json.h"
 #include "requests/chat.h"
 #include "requests/completion.h"
 #include "requests/embedding.h"
 #include "requests/members.h"
 #include "requests/option_list.h"
 #include "requests/tokens.h"
-#include "base/fail.h"
-#include "base/json_document.h"
 #include "serve/completion_job.h"
 #include "serve/embedding_job.h"
 #include "serve/page.h"

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/file_source.h"
 #include "base/json.h"
 #include "base/paths.h"
-#include "base/read_file.h"
 #include "formats/tokenizer_files.h"
 #include "text/tokenizer_impl.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/secret.h"
+#include "base/hash.h"
 #include "text/vocabulary.h"
 
 namespace gpt2 {

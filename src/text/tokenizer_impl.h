@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json_fields.h"
+#include "base/json.h"
 #include "gpt2/tokenizer.h"
 #include "text/added_tokens.h"
 #include "text/bpe.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/secret.h"
+#include "base/hash.h"
 #include "gpt2/config.h"
 
 namespace gpt2 {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/checked_math.h"
-#include "base/read_file.h"
+#include "base/file_source.h"
 #include "support/catch.h"
 #include "support/refusal.h"
 #include "support/temporary_directory.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/read_file.h"
+#include "base/file_source.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/embed.h"
 #include "gpt2/gpt2.h"

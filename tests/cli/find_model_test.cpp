@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <string>
 
-#include "base/places.h"
+#include "base/system/process.h"
 #include "support/catch.h"
 #include "support/command.h"
 #include "support/model_places.h"

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/process_id.h"
+#include "base/system/process.h"
 #include "gpt2/model.h"
 #include "support/alphabet_model.h"
 #include "support/catch.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/read_file.h"
+#include "base/file_source.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/command.h"

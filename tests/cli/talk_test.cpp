@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "base/places.h"
+#include "base/system/process.h"
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"

@@ -1,7 +1,5 @@
 // Tests models and tokenizers that are loaded from memory: they compute the same bits as the ones
 // loaded from the directory, and use the caller's bytes in place.
-#include "gpt2/model_files.h"
-
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -10,8 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/read_file.h"
+#include "base/file_source.h"
 #include "gpt2/model.h"
+#include "gpt2/model_files.h"
 #include "gpt2/session.h"
 #include "gpt2/tokenizer.h"
 #include "model/transformer.h"

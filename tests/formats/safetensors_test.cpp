@@ -5,9 +5,9 @@
 #include <map>
 #include <string>
 
+#include "base/file_source.h"
 #include "base/json.h"
 #include "base/mapped_file.h"
-#include "base/read_file.h"
 #include "support/bytes.h"
 #include "support/catch.h"
 #include "support/refusal.h"

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string>
 
-#include "base/read_file.h"
+#include "base/file_source.h"
 #include "gpt2/session.h"
 #include "measure/random_model.h"
 #include "support/catch.h"

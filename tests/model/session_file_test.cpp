@@ -1,6 +1,6 @@
 // Tests the state of a session on disk: a loaded session continues with the same bits as the one
 // that was saved, and every invalid file is refused with one clear line.
-#include "gpt2/session.h"
+#include "support/session_file.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -12,8 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/read_file.h"
+#include "base/file_source.h"
 #include "gpt2/generate.h"
+#include "gpt2/session.h"
 #include "measure/random_model.h"
 #include "model/session_impl.h"
 #include "support/bundled_model.h"
@@ -21,7 +22,6 @@
 #include "support/catch.h"
 #include "support/passes.h"
 #include "support/refusal.h"
-#include "support/session_file.h"
 #include "support/temporary_directory.h"
 
 namespace gpt2::test::session_file_test {

@@ -6,7 +6,7 @@
 #   - one file of the library starts threads, and only that one has OpenMP's directives; another
 #     finds out how many it may start. Two files of the command start one more thread each;
 #   - a header or a macro of an operating system occurs only in a source for that system, such as
-#     pages_linux.cpp. Exceptions are src/serve and editor.cpp, which other systems do not have;
+#     files_linux.cpp. Exceptions are src/serve and editor.cpp, which other systems do not have;
 #   - nothing takes exp, log and the like from the C library;
 #   - the C interface includes public headers, its own and requests; the command and the server also
 #     include base, and the command measure;
@@ -112,12 +112,12 @@ violations() (
       sed 's/$/: kernels include nothing but kernels/' || true
   done
 
-  # Only one file of the library starts threads, but for those with which spare_threads.h finds
+  # Only one file of the library starts threads, but for those with which system/threads.h finds
   # out how many OpenMP can start. The command starts one more thread, which makes a draft while the
   # text is being written, or computes while the server speaks with its clients.
   grep -rHn --include='*.h' --include='*.cpp' -E 'std::(j?thread|async)\b|# *pragma +omp|pthread_create' include src |
     grep -v -E '^src/base/team.cpp:.*pragma omp parallel' |
-    grep -v -E '^src/(base/(team|spare_threads_[a-z]+)|cli/generate/draft|serve/worker)\.(h|cpp):[0-9]+:[^#]*$|hardware_concurrency|std::thread::id' |
+    grep -v -E '^src/(base/(team|system/threads_[a-z]+)|cli/generate/draft|serve/worker)\.(h|cpp):[0-9]+:[^#]*$|hardware_concurrency|std::thread::id' |
     sed 's/$/: threads belong in src\/base\/team.cpp/' || true
 
   # src/serve stands on POSIX sockets, and editor.cpp on libedit, which is for terminals of POSIX.
@@ -171,10 +171,10 @@ plant 'text must not include gpt2/session.h' include/gpt2/tokenizer.h '#include 
 plant 'which belongs to no known layer' src/model/block.h '#include "attic/block.h"'
 plant 'kernels include nothing but kernels' src/kernels/norm.h '#include <vector>'
 plant 'threads belong in' src/model/attention.cpp 'std::thread helper;'
-plant 'threads belong in' src/base/spare_threads_linux.cpp '#pragma omp parallel'
+plant 'threads belong in' src/base/system/threads_linux.cpp '#pragma omp parallel'
 plant 'belongs in a source for one system' src/base/new_file.cpp '#include <unistd.h>'
 plant 'belongs in a source for one system' src/cli/main.cpp '#include <csignal>'
-plant 'belongs in a source for one system' src/base/pages.h '#include <windows.h>'
+plant 'belongs in a source for one system' src/base/system/files.h '#include <windows.h>'
 plant 'belongs in a source for one system' src/model/linear.h '#ifdef _WIN32'
 plant 'give the same bits on every machine' src/generate/score/score.cpp 'double x = std::exp(1.0);'
 plant 'cli must not include model/linear.h' src/cli/model.h '#include "model/linear.h"'

@@ -1,6 +1,8 @@
+#include "support/command.h"
+
+#include <windows.h>
 #include <fcntl.h>
 #include <io.h>
-#include <windows.h>
 
 #include <csignal>
 #include <cstdio>
@@ -9,8 +11,7 @@
 #include <system_error>
 
 #include "base/paths.h"
-#include "base/places.h"
-#include "support/command.h"
+#include "base/system/process.h"
 #include "support/temporary_directory.h"
 
 namespace gpt2::test {

@@ -4,9 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "requests/hash.h"
-#include "base/counted.h"
 #include "base/seconds_since.h"
+#include "base/text.h"
 #include "cli/batch/run.h"
 #include "cli/batch/settings.h"
 #include "cli/batch/shard.h"
@@ -15,6 +14,7 @@
 #include "cli/model.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
+#include "requests/hash.h"
 
 namespace gpt2::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/fail.h"
 #include "base/paths.h"
-#include "base/process_id.h"
+#include "base/system/process.h"
 #include "cli/batch/output.h"
 #include "cli/batch/shard.h"
 

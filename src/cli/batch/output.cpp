@@ -8,7 +8,7 @@
 
 #include "base/fail.h"
 #include "base/paths.h"
-#include "base/reason.h"
+#include "base/text.h"
 #include "cli/system/descriptor.h"
 #include "cli/terminal/console.h"
 

@@ -12,16 +12,16 @@
 #include <utility>
 #include <vector>
 
-#include "requests/completion.h"
-#include "requests/hash.h"
-#include "base/counted.h"
 #include "base/fail.h"
 #include "base/seconds_since.h"
+#include "base/text.h"
 #include "cli/batch/request.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "gpt2/runtime.h"
 #include "gpt2/scheduler.h"
+#include "requests/completion.h"
+#include "requests/hash.h"
 
 namespace gpt2::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/counted.h"
 #include "base/seconds_since.h"
+#include "base/text.h"
 #include "cli/bench/drafts.h"
 #include "cli/bench/machine.h"
 #include "cli/bench/report.h"

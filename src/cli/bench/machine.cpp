@@ -4,7 +4,7 @@
 #include <chrono>
 #include <sstream>
 
-#include "base/core_count.h"
+#include "base/team.h"
 #include "cli/terminal/console.h"
 #include "gpt2/runtime.h"
 

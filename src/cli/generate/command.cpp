@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
-#include "base/counted.h"
 #include "base/fail.h"
 #include "base/paths.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/generate/draft.h"
 #include "cli/generate/output.h"

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "requests/hash.h"
-#include "base/counted.h"
+#include "base/text.h"
 #include "cli/lines/records.h"
 #include "cli/system/descriptor.h"
 #include "cli/system/terminal.h"
 #include "cli/terminal/console.h"
+#include "requests/hash.h"
 
 namespace gpt2::cli {
 namespace {

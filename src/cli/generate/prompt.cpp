@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <utility>
 
-#include "requests/tokens.h"
-#include "base/counted.h"
 #include "base/fail.h"
+#include "base/text.h"
 #include "cli/terminal/console.h"
 #include "cli/tokens.h"
+#include "requests/tokens.h"
 
 namespace gpt2::cli {
 namespace {

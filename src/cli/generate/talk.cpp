@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/counted.h"
 #include "base/fail.h"
 #include "base/new_file.h"
 #include "base/paths.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "cli/generate/output.h"
 #include "cli/generate/prompt.h"

@@ -5,13 +5,13 @@
 #include <string_view>
 #include <system_error>
 
-#include "requests/nearest.h"
 #include "base/fail.h"
 #include "base/paths.h"
-#include "base/places.h"
+#include "base/system/process.h"
 #include "cli/generate/talk_options.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
+#include "requests/nearest.h"
 
 namespace gpt2::cli {
 namespace {

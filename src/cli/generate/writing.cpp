@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "base/random_bytes.h"
+#include "base/system/process.h"
 #include "cli/options/fields.h"
 #include "cli/terminal/console.h"
 #include "gpt2/generation_config.h"

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/counted.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/terminal/console.h"

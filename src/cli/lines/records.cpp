@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/counted.h"
 #include "base/fail.h"
+#include "base/text.h"
 
 namespace gpt2::cli {
 

@@ -2,9 +2,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "requests/members.h"
-#include "base/counted.h"
 #include "base/fail.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/generate/writing.h"
 #include "cli/lines/records.h"
@@ -16,6 +15,7 @@
 #include "cli/terminal/console.h"
 #include "cli/tokens.h"
 #include "gpt2/score.h"
+#include "requests/members.h"
 
 namespace gpt2::cli {
 namespace {

@@ -1,17 +1,17 @@
 #include "cli/system/descriptor.h"
 
+#include <windows.h>
 #include <fcntl.h>
 #include <io.h>
 #include <sys/stat.h>
-#include <windows.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
 
-#include "base/last_error_windows.h"
 #include "base/paths.h"
+#include "base/system/last_error_windows.h"
 
 namespace gpt2::cli {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "base/fail.h"
 #include "base/paths.h"
-#include "base/reason.h"
 #include "base/seconds_since.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "cli/system/descriptor.h"
 #include "cli/system/interrupts.h"

@@ -4,7 +4,7 @@
 #include <exception>
 #include <limits>
 
-#include "base/float_state.h"
+#include "base/system/threads.h"
 #include "generate/sampling/softmax.h"
 #include "model/engine_impl.h"
 

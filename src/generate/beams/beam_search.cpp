@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/fail.h"
-#include "base/float_state.h"
 #include "base/hash.h"
+#include "base/system/threads.h"
 #include "generate/beams/beam_scorer.h"
 #include "generate/beams/beam_sessions.h"
 #include "generate/beams/check_beams.h"

@@ -1,6 +1,5 @@
 #include "generate/beams/check_beams.h"
 
-#include "base/check_enumerator.h"
 #include "base/fail.h"
 #include "generate/options/check_numbers.h"
 

@@ -6,11 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "base/float_state.h"
+#include "base/file_source.h"
 #include "base/json.h"
-#include "base/json_fields.h"
 #include "base/paths.h"
-#include "base/read_file.h"
+#include "base/system/threads.h"
 #include "generate/beams/check_beams.h"
 #include "generate/options/option_json.h"
 #include "model/config_json.h"

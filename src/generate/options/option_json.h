@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_fields.h"
+#include "base/json.h"
 #include "gpt2/option_fields.h"
 
 // The values of options as JSON. Everything that reads options from JSON or writes them uses these

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/fail.h"
-#include "base/float_state.h"
+#include "base/system/threads.h"
 #include "generate/sampling/softmax.h"
 
 namespace gpt2 {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <limits>
 
-#include "base/counted.h"
 #include "base/fail.h"
-#include "base/float_state.h"
+#include "base/system/threads.h"
+#include "base/text.h"
 #include "generate/sampling/processor.h"
 #include "kernels/kernels.h"
 

@@ -2,9 +2,8 @@
 
 #include <utility>
 
-#include "base/check_enumerator.h"
 #include "base/fail.h"
-#include "base/float_state.h"
+#include "base/system/threads.h"
 #include "generate/writing/check_tokens.h"
 #include "generate/writing/enough_rows.h"
 #include "model/check_layer.h"

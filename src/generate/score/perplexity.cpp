@@ -1,15 +1,14 @@
-#include "gpt2/score.h"
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "base/fail.h"
-#include "base/float_state.h"
-#include "generate/writing/check_tokens.h"
+#include "base/system/threads.h"
 #include "generate/sampling/logprobs.h"
 #include "generate/score/scored_window.h"
 #include "generate/score/window_scores.h"
+#include "generate/writing/check_tokens.h"
+#include "gpt2/score.h"
 #include "gpt2/session.h"
 
 namespace gpt2 {

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "base/float_state.h"
-#include "generate/writing/check_tokens.h"
+#include "base/system/threads.h"
 #include "generate/sampling/logprobs.h"
 #include "generate/score/score_tasks.h"
 #include "generate/score/scored_window.h"
+#include "generate/writing/check_tokens.h"
 
 namespace gpt2 {
 ScoreOptions ScoreOptions::resolved(const Config& config) const {

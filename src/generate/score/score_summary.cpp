@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "base/fail.h"
-#include "base/float_state.h"
+#include "base/system/threads.h"
 #include "base/utf8.h"
 #include "generate/sampling/exp_f64.h"
 

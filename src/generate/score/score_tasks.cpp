@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <list>
 
-#include "base/float_state.h"
-#include "generate/writing/enough_rows.h"
+#include "base/system/threads.h"
 #include "generate/sampling/logprobs.h"
+#include "generate/writing/enough_rows.h"
 #include "kernels/kernels.h"
 #include "model/engine_impl.h"
 

@@ -2,11 +2,11 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "base/float_state.h"
 #include "base/set_while_alive.h"
-#include "generate/writing/check_tokens.h"
+#include "base/system/threads.h"
 #include "generate/score/score_summary.h"
 #include "generate/score/scored_window.h"
+#include "generate/writing/check_tokens.h"
 #include "gpt2/score.h"
 
 namespace gpt2 {

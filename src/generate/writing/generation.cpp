@@ -5,14 +5,13 @@
 #include <string>
 #include <utility>
 
-#include "base/check_enumerator.h"
-#include "base/counted.h"
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/seconds_since.h"
+#include "base/text.h"
 #include "generate/options/check_numbers.h"
-#include "generate/writing/end_tokens.h"
 #include "generate/sampling/logprobs.h"
+#include "generate/writing/end_tokens.h"
 #include "model/session_impl.h"
 
 namespace gpt2 {

@@ -1,9 +1,0 @@
-#include "base/spare_threads.h"
-
-namespace gpt2 {
-
-// Windows does not limit the threads of a process, and takes memory for the stack of a thread only
-// when the thread uses it.
-int spare_threads(int wanted) noexcept { return wanted; }
-
-}  // namespace gpt2

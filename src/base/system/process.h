@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+
+// The process, its environment and its random numbers.
+
+namespace gpt2 {
+
+/// Returns the id of this process. A child of fork() has another id than its parent.
+[[nodiscard]] int process_id() noexcept;
+
+/// Fills at most 256 bytes with random bits that nobody can predict. Returns false if the system
+/// provides none.
+[[nodiscard]] bool fill_with_random(std::span<std::byte> bytes) noexcept;
+
+/// The environment variable that names the user's home directory.
+extern const char* const kHomeVariable;
+
+/// Returns the path in an environment variable, or an empty path if the variable is not set.
+[[nodiscard]] std::filesystem::path path_in_environment(const char* name);
+
+/// Returns the user's home directory, or an empty path if the environment names none.
+[[nodiscard]] std::filesystem::path home_directory();
+
+/// Returns the file of the program that this process runs, or an empty path if the system does not
+/// say.
+[[nodiscard]] std::filesystem::path program_file();
+
+}  // namespace gpt2
