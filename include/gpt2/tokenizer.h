@@ -62,8 +62,14 @@ class Tokenizer {
 
   /// The text's token ids; none for an empty text. The text may be any bytes. Takes O(n log n) time
   /// in the worst case, for any input. Throws Error(invalid_argument) for a text of 2 GiB or more.
+  ///
+  /// If `lost_bytes` is not null, sets it to the number of bytes of the text for which the vocabulary
+  /// has no token: encode() leaves them out or replaces them by the tokenizer's unknown token. It is
+  /// 0 for every text if the vocabulary has all 256 bytes, as GPT-2's does. A space that
+  /// add_prefix_space adds counts as part of the text.
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text,
-                                            const EncodeOptions& options = {}) const;
+                                            const EncodeOptions& options = {},
+                                            std::size_t* lost_bytes = nullptr) const;
 
   /// Returns the largest n that is known to be a place where any text that begins with `text` may
   /// be cut: whatever follows, encode(text[0, n)) and encode(the rest) are together the ids of the
@@ -80,14 +86,6 @@ class Tokenizer {
   ///   text.erase(0, part);
   ///   text += "me";  // the rest begins with a space
   [[nodiscard]] std::size_t cut(std::string_view text) const noexcept;
-
-  /// Returns how many bytes of `text` are lost in encode(text, options). If the vocabulary has no
-  /// token for a byte, encode() leaves it out or replaces it by the tokenizer's unknown token.
-  /// Returns 0 for every text if the vocabulary has all 256 bytes, as GPT-2's does. A space that
-  /// add_prefix_space adds counts as part of the text. Costs as much as encode(), and throws as
-  /// encode() does.
-  [[nodiscard]] std::size_t unencodable_bytes(std::string_view text,
-                                              const EncodeOptions& options = {}) const;
 
   /// Throws Error(invalid_argument) if a model with this config cannot have been trained with this
   /// tokenizer: if a token that is not an added one has no embedding, or if there are more

@@ -7,8 +7,10 @@ namespace gpt2::cli {
 
 std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text,
                             const EncodeOptions& options) {
-  note_lost_bytes(tokenizer.unencodable_bytes(text, options), text.size());
-  return tokenizer.encode(text, options);
+  std::size_t lost = 0;
+  std::vector<TokenId> tokens = tokenizer.encode(text, options, &lost);
+  note_lost_bytes(lost, text.size());
+  return tokens;
 }
 
 void note_lost_bytes(std::size_t lost, std::size_t bytes) {

@@ -35,8 +35,9 @@ std::vector<TokenId> parse_tokens(std::string text, std::size_t count, std::size
 
 std::vector<TokenId> TokenReader::read(const std::string& text) const {
   if (!tokenizer) return parse_tokens(text, vocab_size);
-  if (note_lost) note_lost(tokenizer->unencodable_bytes(text), text.size());
-  std::vector<TokenId> tokens = tokenizer->encode(text);
+  std::size_t lost = 0;
+  std::vector<TokenId> tokens = tokenizer->encode(text, {}, &lost);
+  if (note_lost) note_lost(lost, text.size());
   for (const TokenId token : tokens) {
     if (static_cast<std::size_t>(token) < vocab_size) continue;
     reject("the text: expected token ids from 0 to ", vocab_size - 1, ", found ", token,

@@ -15,14 +15,14 @@ constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 
 struct Encoding {
   std::vector<TokenId> ids = {};
-  std::size_t unencodable_bytes = 0;
+  std::size_t lost_bytes = 0;
 };
 
 void encode_text(const Tokenizer::Impl& impl, std::string_view text, Bpe::Scratch& scratch,
                  Encoding& encoding) {
   while (!text.empty()) {
     const std::size_t length = impl.split_words ? first_word_length(text) : text.size();
-    encoding.unencodable_bytes +=
+    encoding.lost_bytes +=
         impl.bpe.encode(text.substr(0, length), impl.vocabulary, scratch, encoding.ids);
     text.remove_prefix(length);
   }
@@ -57,8 +57,11 @@ Encoding encode_all(const Tokenizer::Impl& impl, std::string_view text,
 
 }  // namespace
 
-std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
-  return encode_all(*impl_, text, options).ids;
+std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOptions& options,
+                                       std::size_t* lost_bytes) const {
+  Encoding encoding = encode_all(*impl_, text, options);
+  if (lost_bytes != nullptr) *lost_bytes = encoding.lost_bytes;
+  return std::move(encoding.ids);
 }
 
 // No word of GPT-2's pattern goes on from a character to white space after it, and no word before
@@ -72,11 +75,6 @@ std::size_t Tokenizer::cut(std::string_view text) const noexcept {
     if (is_ascii_space(text[i]) && !is_ascii_space(before) && is_ascii) return i;
   }
   return 0;
-}
-
-std::size_t Tokenizer::unencodable_bytes(std::string_view text,
-                                         const EncodeOptions& options) const {
-  return encode_all(*impl_, text, options).unencodable_bytes;
 }
 
 void Tokenizer::require_match(const Config& config) const {

@@ -174,8 +174,9 @@ void add_bad_words(SamplingOptions& options, const std::vector<std::string>& wor
     std::vector<std::string> forms = {word};
     if (!word.starts_with(' ')) forms.push_back(' ' + word);
     for (const std::string& form : forms) {
-      std::vector<TokenId> ids = tokenizer.encode(form, {.add_special_tokens = false});
-      if (ids.empty() || tokenizer.unencodable_bytes(form) != 0) {
+      std::size_t lost = 0;
+      std::vector<TokenId> ids = tokenizer.encode(form, {.add_special_tokens = false}, &lost);
+      if (ids.empty() || lost != 0) {
         throw UsageError("--bad-words",
                          concat("the model's vocabulary has no tokens for ", quote(form),
                                 ": leave it out, because the model cannot write it"));
