@@ -35,7 +35,7 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// models; in CMake, find_package(gpt2) sets gpt2_MODELS_DIR to it.
 ///
 /// Returns a path that exists. Downloads nothing, and reads no files except the references in the
-/// HuggingFace cache. Throws Error: not_found, if no place has it (model_places() lists them);
+/// HuggingFace cache. Throws Error: not_found, if no place has it, with the places;
 /// invalid_file if something of that name exists but cannot be read (no permission, a device);
 /// invalid_argument for an empty name.
 ///
@@ -44,14 +44,6 @@ namespace [[gnu::visibility("default")]] gpt2 {
 ///   const Model model = Model::load(path);
 ///   const Tokenizer tokenizer = Tokenizer::load(path);
 [[nodiscard]] std::filesystem::path find_model(const std::string& name);
-
-/// Returns the places in which find_model() looks for a name, in order, each once and as a text for
-/// people. If a place cannot be read, its text has the reason. Use it to explain an
-/// Error(not_found).
-///
-/// Example:
-///   for (const std::string& place : model_places()) std::printf("%s\n", place.c_str());
-[[nodiscard]] std::vector<std::string> model_places();
 
 /// A model file in memory, for programs that keep a model among their own data. Model::load and
 /// Tokenizer::load accept a list of such files instead of a directory.

@@ -147,14 +147,6 @@ std::string rows(const Json& json) {
   return text;
 }
 
-// Explains on standard error that there is no such model, and where it was looked for.
-void print_places(const Error& error, const std::string& name) {
-  print_error(concat(error.what(), advice_on_revision(name), "; these places were searched:"));
-  for (const std::string& place : model_places()) {
-    write_stderr(concat("  ", printable(place), "\n"));
-  }
-}
-
 }  // namespace
 
 int info(const Arguments& arguments) {
@@ -170,13 +162,7 @@ int info(const Arguments& arguments) {
   add_quiet_option(options);
   options.parse(arguments);
 
-  try {
-    settings.path = find_model(settings.name);
-  } catch (const Error& error) {
-    if (!is_unknown_name(error)) throw;
-    print_places(error, settings.name);
-    return 1;
-  }
+  settings.find();
   const std::filesystem::path& path = settings.path;
   Progress loading("loading " + path.string());
   Json warnings = Json::array();

@@ -13,35 +13,7 @@
 
 namespace gpt2::cli {
 
-void ModelSettings::find() {
-  try {
-    path = find_model(name);
-  } catch (const Error& error) {
-    if (!is_unknown_name(error)) throw;
-    const bool is_bundled = name == GPT2_BUNDLED_MODEL;
-    throw Error(error.code(),
-                error.what() + advice_on_revision(name) +
-                    (is_bundled ? ", with -m; 'gpt2 info'" : "; 'gpt2 info -m " + name + "'") +
-                    " lists the places");
-  }
-}
-
-bool is_unknown_name(const Error& error) {
-  return std::string_view(error.what()).starts_with("no model '");
-}
-
-std::string advice_on_revision(const std::string& name) {
-  const std::size_t at = std::min(name.find('@'), name.size());
-  const std::string model = name.substr(0, at);
-  const std::string revision = name.substr(std::min(at + 1, name.size()));
-  if (model.empty() || revision.empty()) return "";
-  try {
-    return concat("; '", model, "' is in ", find_model(model).string(), ", but not its revision '",
-                  revision, "'");
-  } catch (const Error&) {
-    return "";
-  }
-}
+void ModelSettings::find() { path = find_model(name); }
 
 Option& add_model_option(Options& options, std::string& name) {
   const auto set = [&name](const std::string& text) {

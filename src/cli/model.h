@@ -23,20 +23,12 @@ struct ModelSettings {
   EngineOptions engine = {};
   std::string draft = "auto";  ///< "auto", "off", "int8", "int4", "prompt", or a model's name
 
-  /// Sets `path` to what find_model() returns. If no place has the model, the error message also
-  /// says which command lists the places and, for the bundled model, how to name another one.
+  /// Sets `path` to what find_model() returns.
   void find();
 
   /// Whether tokens are also drafted from the text so far.
   [[nodiscard]] bool looks_up() const { return draft != "off"; }
 };
-
-/// Whether an error of find_model() says that no model has this name; `gpt2 info` lists the places.
-[[nodiscard]] bool is_unknown_name(const Error& error);
-
-/// Returns where the model is if find_model() finds none of this name only because of its revision,
-/// as a part of a message. Returns "" otherwise.
-[[nodiscard]] std::string advice_on_revision(const std::string& name);
 
 /// Adds -m, --model.
 Option& add_model_option(Options& options, std::string& name);

@@ -53,12 +53,6 @@ TEST_CASE("a name is looked for in models/ and in $GPT2_MODELS") {
   CHECK(places.found("fable").starts_with("gpt2: no model 'fable'"));
   const std::string mine = (places.root() / "mine").generic_string();
   CHECK(places.found("fable", {"GPT2_MODELS=" + mine}) == mine + "/fable");
-  const auto is_told = [&](const std::string& directory) {
-    const std::string message = places.found("novel", {"GPT2_MODELS=" + directory});
-    return message.find("; $GPT2_MODELS is not a directory; ") != std::string::npos;
-  };
-  CHECK(is_told("/nosuch"));
-  CHECK_FALSE(is_told(mine));
   CHECK(places.found("fable", {"GPT2_MODELS=~/mine", "HOME=" + places.root().generic_string()}) ==
         mine + "/fable");
 }
@@ -75,59 +69,22 @@ TEST_CASE("no model in the working directory takes the place of the bundled one"
   }
 }
 
-TEST_CASE("a copied command without its model says where it looked and what to do") {
+TEST_CASE("a copied command without its model says where it looked") {
   const TemporaryDirectory directory;
   const std::string root = fs::canonical(directory.path()).string();
   fs::create_directory(root + "/bin");
   fs::copy(command_path(), root + "/bin/gpt2");
-  const Outcome outcome = run({"x"}, {.directory = "/",
-                                      .environment = {"HOME=" + root, "GPT2_MODELS="},
-                                      .program = root + "/bin/gpt2"});
-  CHECK(outcome.status == 1);
-  CHECK(outcome.err ==
-        "gpt2: no model 'gpt2-stories' (the bundled model): it is in models/ of the sources and "
-        "share/gpt2/models of an installation: give its path, or another model, with -m; 'gpt2 "
-        "info' lists the places\n");
-  const Outcome places = run({"info"}, {.directory = "/",
-                                        .environment = {"HOME=" + root, "GPT2_MODELS="},
-                                        .program = root + "/bin/gpt2"});
-  CHECK(places.status == 1);
-  CHECK(places.out == "");
-  const auto below_root = [&](const char* path) { return (root / fs::path(path)).make_preferred(); };
-  CHECK(places.err.find("; these places were searched:\n  the working directory\n  models\n  " +
-                        below_root("share/gpt2/models").string() + "\n") != std::string::npos);
-  CHECK(places.err.ends_with("\n  the HuggingFace cache " +
-                             below_root(".cache/huggingface/hub").string() + "\n"));
-}
-
-TEST_CASE("the message about a missing model is one short line") {
-  const ModelPlaces places;
-  const Outcome outcome = run({"-m", "nope", "x"}, {.directory = places.root()});
-  CHECK(outcome.status == 1);
-  CHECK(outcome.err ==
-        "gpt2: no model 'nope': not in the working directory, models/, $GPT2_MODELS or the "
-        "HuggingFace cache; 'hf download nope' fetches it if it is on the hub; 'gpt2 info -m nope' "
-        "lists the places\n");
-  CHECK(outcome.err.size() <= 200);
-}
-
-TEST_CASE("a name that no model on the hub can have gets no advice to download it") {
-  const ModelPlaces places;
-  for (const std::string name :
-       {"@main", "nope/", "/nope@v2", "a/b/c", "a b", "a;b", "nop\xc3\xa9", "nope@a b", "nope@$(id)",
-        "o/-x", ".x", "x.", "models--nope", "a..b"}) {
-    CAPTURE(name);
-    CHECK(places.found(name).find("hf download") == std::string::npos);
-  }
-  CHECK(places.found(std::string(96, 'a')).find("hf download") != std::string::npos);
-  CHECK(places.found(std::string(97, 'a')).find("hf download") == std::string::npos);
-  CHECK(places.found("a/b/c").starts_with(
-      "gpt2: no model 'a/b/c': not in the working directory, models/, $GPT2_MODELS or the "
-      "HuggingFace cache; a model on the hub is called NAME or OWNER/NAME; "));
-  for (const std::string name : {"Nope-2_b.c", "0-wner_/nope.v2", "nope@", "nope@main"}) {
-    CAPTURE(name);
-    CHECK(places.found(name).find("'hf download " + name.substr(0, name.find('@'))) !=
-          std::string::npos);
+  for (const Words& command : {Words{"x"}, {"info"}}) {
+    const Outcome outcome = run(command, {.directory = "/",
+                                          .environment = {"HOME=" + root, "GPT2_MODELS="},
+                                          .program = root + "/bin/gpt2"});
+    CHECK(outcome.status == 1);
+    CHECK(outcome.out == "");
+    CHECK(outcome.err.starts_with("gpt2: no model 'gpt2-stories': not in the working directory, "));
+    for (const char* const place : {"share/gpt2/models", ".cache/huggingface/hub"}) {
+      CHECK(outcome.err.find((root / fs::path(place)).make_preferred().string()) !=
+            std::string::npos);
+    }
   }
 }
 
@@ -140,8 +97,7 @@ TEST_CASE("without HOME, no cache is looked for in the working directory") {
   CHECK(places.found("mine", {home}).find("snapshots") != std::string::npos);
   const std::string message = places.found("mine", {"HOME="});
   CHECK(message.starts_with("gpt2: no model 'mine': "));
-  CHECK(message.ends_with("\n  no HuggingFace cache, because $" +
-                          std::string(gpt2::kHomeVariable) + " is not set\n"));
+  CHECK(message.find("$" + std::string(gpt2::kHomeVariable) + " is not set") != std::string::npos);
   places.link("below/fable");
   CHECK(places.found("fable", {"HOME=", "GPT2_MODELS=~/below"}).starts_with("gpt2: no model"));
 }
@@ -163,12 +119,9 @@ TEST_CASE("a directory without a model does not hide the model of that name") {
   places.write("nano/main.c", "");
   CHECK(places.found("nano").starts_with(
       "gpt2: " + (fs::path("models") / "nano" / "ckpt.pt").string() + ": "));
-  // If there is no model of that name, the message mentions the directory but does not assume that
-  // it was meant.
+  // If there is no model of that name, the loader says what the directory lacks.
   places.write("mine/main.c", "");
-  const std::string message = places.found("mine");
-  CHECK(message.starts_with("gpt2: no model 'mine': not in the working directory, models/, "));
-  CHECK(message.find("; the directory ./mine has no model; ") != std::string::npos);
+  CHECK(places.found("mine").starts_with("gpt2: mine: no config.json; expected it beside "));
   CHECK(places.found("./mine").starts_with("gpt2: ./mine: no config.json; expected it beside "));
   CHECK(places.found(".").starts_with("gpt2: .: no config.json; expected it beside "));
   CHECK(places.found("..").starts_with("gpt2: ..: no config.json; expected it beside "));
@@ -180,13 +133,6 @@ TEST_CASE("a GGUF file, alone or in a directory, is found, so that the loader ca
   for (const std::string name : {"llama", "llama/model.gguf"}) {
     CHECK(places.found(name).starts_with("gpt2: llama"));
   }
-}
-
-TEST_CASE("if there is no model of a name, the message mentions a file of that name") {
-  const ModelPlaces places;
-  places.write("weights", "");
-  CHECK(places.found("weights").find("; if the file is meant, write ./weights; ") !=
-        std::string::npos);
 }
 
 TEST_CASE("a name is looked for in the HuggingFace cache") {
@@ -207,34 +153,6 @@ TEST_CASE("a name is looked for in the HuggingFace cache") {
        {"gpt2@v2", "gpt3", "gpt2@../main", "other/gpt2", "gpt2@", "@main"}) {
     CHECK(places.found(name, {cache}).starts_with("gpt2: no model '" + name + "'"));
   }
-}
-
-TEST_CASE("a message says if a model is there, but not in the revision that the name asks for") {
-  const ModelPlaces places;
-  const fs::path repository = "hub/models--owner--name";
-  const std::string snapshot =
-      (places.root() / repository / "snapshots" / kCommit).make_preferred().string();
-  const std::string cache = "HF_HUB_CACHE=" + (places.root() / "hub").string();
-  places.link(repository / "snapshots" / kCommit);
-  places.write(repository / "refs/main", kCommit);
-  const std::string advice =
-      "; 'hf download owner/name --revision v2' fetches it if it is on the hub; 'owner/name' is in " +
-      snapshot + ", but not its revision 'v2'; ";
-  for (const Words& command :
-       {Words{"-m", "owner/name@v2", "x"}, {"info", "-m", "owner/name@v2"}}) {
-    const Outcome outcome = run(command, {.directory = places.root(), .environment = {cache}});
-    CHECK(outcome.err.find(advice) != std::string::npos);
-  }
-  CHECK(places.found("owner/none@v2", {cache}).find("but not its revision") == std::string::npos);
-}
-
-TEST_CASE("each place that was searched is listed once") {
-  const ModelPlaces places;
-  const std::string models = (places.root() / "models").string();
-  places.link("models/fable");
-  const std::string message = places.found("nope", {"GPT2_MODELS=" + models + "/../models"});
-  CHECK(message.find("\n  models\n") != std::string::npos);
-  CHECK(message.find("/../models\n") == std::string::npos);
 }
 
 TEST_CASE("a model that was cached under its old name is found by its current name") {
