@@ -7,7 +7,7 @@
 #include "base/file_source.h"
 #include "base/json.h"
 #include "base/paths.h"
-#include "formats/tokenizer_files.h"
+#include "formats/model_files.h"
 #include "text/tokenizer_impl.h"
 
 namespace gpt2 {

@@ -10,7 +10,6 @@
 #   - nothing takes exp, log and the like from the C library;
 #   - the C interface includes public headers, its own and requests; the command and the server also
 #     include base, and the command measure;
-#   - every folder of src has a README;
 #   - no function has more than 50 lines and no file more than 400, comments not counted;
 #   - every public header has an example.
 #
@@ -130,10 +129,6 @@ violations() (
     -E 'std::(exp|log|pow|cbrt|hypot|a?(sin|cos|tan)|erf|[tl]gamma)[a-z0-9]*\(' include src |
     sed 's/$/: exp_f64.h and softmax.h give the same bits on every machine/' || true
 
-  for folder in src/*/; do
-    [[ -f "$folder/README.md" ]] || printf '%s: no README.md\n' "${folder%/}"
-  done
-
   find include src \( -name '*.h' -o -name '*.cpp' \) -exec awk -v max_function="$max_function" \
     -v max_file="$max_file" -f "$lengths" {} + |
     grep -v -F -f <(grep -v '^$' <<<"$long_functions$long_files") || true
@@ -183,9 +178,7 @@ plant 'src/cli/model.h:' src/cli/model.h '#include "kernels/kernels.h"'
 mapfile -t many < <(yes 'int x;' | head -n "$max_file")
 plant 'src/model/linear.h: ' src/model/linear.h "${many[@]}"
 plant 'void f(): 52 lines' src/model/linear.h 'void f() {' "${many[@]:0:50}" '}'
-rm "$scratch/copy/src/text/README.md"
 sed -i 's/Example:/For instance:/' "$scratch/copy/include/gpt2/version.h"
-[[ "$(violations "$scratch/copy")" == *"src/text: no README.md"* ]] || fail "did not find a missing README"
 [[ "$(violations "$scratch/copy")" == *"version.h: no example"* ]] || fail "did not find a missing example"
 
 found="$(violations "$source")"
