@@ -1,12 +1,9 @@
 // Tests gpt2 batch: what it writes, what it refuses, and how it resumes.
-#include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -321,37 +318,6 @@ TEST_CASE("a run that is refused leaves no file behind, and no file that was the
   CHECK(is_there());
 }
 
-TEST_CASE("an output of which every record is an error gives way to the corrected command") {
-  const Batch batch("{\"prompt\": \"a\", \"top_j\": 3}\n{\"prompt\": \"b\", \"top_j\": 3}\n");
-  const Outcome failed = batch.run();
-  CHECK(failed.status == 3);
-  CHECK(failed.err.find("every line failed; the first error of this run is: line 1: unknown key "
-                        "'top_j'") != std::string::npos);
-  const std::string errors = batch.read();
-  batch.directory.write("in", "{\"prompt\": \"a\"}\n{\"prompt\": \"b\"}\n");
-  const Outcome corrected = batch.run();
-  CHECK(corrected.status == 0);
-  CHECK(corrected.err.find("has only errors, of another run: they are replaced") !=
-        std::string::npos);
-  CHECK(records(batch.read()).size() == 2);
-  CHECK(batch.read().find("error") == std::string::npos);
-  // One record that is a text protects the file.
-  batch.directory.write("in", "{\"prompt\": \"c\"}\n{\"prompt\": \"b\"}\n");
-  const std::string texts = batch.read();
-  CHECK(batch.run().status == 1);
-  CHECK(batch.read() == texts);
-}
-
-TEST_CASE("the errors of other programs are not replaced") {
-  const Batch batch("{\"prompt\": \"a\"}\n");
-  for (const std::string log : {"{\"time\":1,\"id\":\"r\",\"error\":\"boom\"}\n",
-                                "{\"line\":\"x\",\"id\":\"r\",\"error\":\"boom\"}\n"}) {
-    batch.directory.write("out", log);
-    CHECK(batch.run().status == 1);
-    CHECK(batch.read() == log);
-  }
-}
-
 TEST_CASE("a run resumes where the output ends, and cuts off an incomplete record") {
   const Batch batch(kPrompts);
   CHECK(batch.run({"--samples", "2"}).status == 0);
@@ -450,63 +416,6 @@ TEST_CASE("the input may be standard input, which is given again to resume") {
   CHECK(batch.read("piped") == batch.read());
   CHECK(run_stdin(kPrompts).status == 0);
   CHECK(batch.read("piped") == batch.read());
-}
-
-TEST_CASE("a record that stands twice in the output is refused") {
-  const Batch batch("{\"prompt\": \"Tom\"}\n{\"prompt\": \"The cat\"}\n");
-  for (const Words& samples : {Words{}, Words{"--samples", "3"}}) {
-    std::filesystem::remove(batch.directory.path() / "out");
-    CHECK(batch.run(samples).status == 0);
-    const std::string all = batch.read();
-    const std::string first = all.substr(0, all.find('\n') + 1);
-    batch.directory.write("out", first + all);
-    const Outcome outcome = batch.run(samples);
-    CHECK(outcome.status == 1);
-    CHECK(outcome.err.starts_with("gpt2: out: expected sample 1 of line 1, found '"));
-    CHECK(batch.read() == first + all);
-  }
-}
-
-// Runs a batch of two lines, between whose records another program changes the output. Returns what
-// the run, which must fail, prints.
-std::string error_after(const Batch& batch, void (*change)(const std::filesystem::path& out)) {
-  Command command({"batch", "-", "-o", "out", "-n", "8"},
-                  {.pipe = true, .directory = batch.directory.path()});
-  command.write("{\"prompt\": \"Tom\"}\n");
-  while (batch.read().empty() && command.running()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  change(batch.directory.path() / "out");
-  command.write("{\"prompt\": \"The cat\"}\n");
-  command.close_input();
-  CHECK(command.wait() == 1);
-  return command.err;
-}
-
-TEST_CASE("a run whose output is shortened meanwhile fails", "[posix]") {
-  const Batch batch("");
-  const auto shorten = [](const std::filesystem::path& out) {
-    std::filesystem::resize_file(out, 0);
-  };
-  CHECK(error_after(batch, shorten)
-            .starts_with("gpt2: out was changed by another program during the run, so"));
-}
-
-TEST_CASE("a run whose output is removed or replaced meanwhile fails", "[posix]") {
-  const auto remove = [](const std::filesystem::path& out) { std::filesystem::remove(out); };
-  const auto replace = [](const std::filesystem::path& out) {
-    std::filesystem::rename(out, out.parent_path() / "moved");
-    std::ofstream(out) << "notes";
-  };
-  for (const auto& [change, left] :
-       {std::pair<void (*)(const std::filesystem::path&), std::string>(remove, ""),
-        {replace, "notes"}}) {
-    const Batch batch("");
-    CHECK(error_after(batch, change) ==
-          "gpt2: out was removed or replaced during the run, so the records are not "
-          "in it: give the same command again\n");
-    CHECK(batch.read() == left);
-  }
 }
 
 TEST_CASE("Ctrl-C stops the run, says so, and ends the command by the signal", "[terminal]") {

@@ -42,20 +42,6 @@ bool may_become_record(std::string_view text) {
   return take(kBeforeId);
 }
 
-// Whether the part of a record after its id, of which the end may be cut off, may be that of this
-// sample. Only an error and a custom_id can precede the sample.
-bool may_have_sample(std::string_view rest, std::size_t sample, bool is_cut) {
-  for (const std::string_view key : {"\"error\":\"", "\"custom_id\":\""}) {
-    if (!rest.starts_with(key)) continue;
-    std::size_t end = key.size();
-    while (end < rest.size() && rest[end] != '"') end += rest[end] == '\\' ? 2 : 1;
-    if (end + 2 > rest.size()) return is_cut;
-    rest.remove_prefix(end + 2);  // the quotation mark and the comma after it
-  }
-  const std::string mark = concat("\"sample\":", sample, ",");
-  return rest.starts_with(mark) || (is_cut && mark.starts_with(rest));
-}
-
 void add_sample(Json& record, const RecordHead& head) {
   if (head.custom_id) record["custom_id"] = *head.custom_id;
   if (head.samples == 1) return;
@@ -151,19 +137,6 @@ void OutputFile::fail(const char* action) const {
   reject_with_errno(concat(name_, ": cannot be ", action));
 }
 
-bool OutputFile::has_only_errors() const {
-  rewind_file(file_);
-  LineReader lines(file_, name_, kBeginBytes);
-  for (Line line; lines.next(line);) {
-    const std::size_t id = line.text.find(kBeforeId);
-    if (!line.is_whole || id == line.text.npos || !may_become_record(line.text)) return false;
-    const std::size_t end = line.text.find(kAfterId, id + kBeforeId.size());
-    if (end == line.text.npos || !has_error_mark(line.text.substr(end + kAfterId.size())))
-      return false;
-  }
-  return true;
-}
-
 void OutputFile::cut(std::size_t bytes) {
   if (size_of(file_) > bytes && !shorten(file_, bytes)) fail("shortened");
   bytes_ = synced_ = bytes;
@@ -186,24 +159,6 @@ void OutputFile::sync() {
   if (!flush_to_disk(file_)) fail("written");
   synced_ = bytes_;
   last_sync_ = std::chrono::steady_clock::now();
-}
-
-void OutputFile::require_in_place() const {
-  if (!is_file_at(file_, path_)) {
-    reject(name_,
-           " was removed or replaced during the run, so the records are not in it: give the "
-           "same command again");
-  }
-  if (size_of(file_) != bytes_) {
-    reject(name_, " was changed by another program during the run, so records may be missing or "
-           "damaged: remove it and give the same command again");
-  }
-}
-
-void OutputFile::rename(const std::string& name) {
-  if (!rename_file(path_, name)) fail("renamed");
-  name_ = path_ = name;
-  flush_directory_of(path_);
 }
 
 void OutputFile::sync_sometimes() {
@@ -232,11 +187,6 @@ std::size_t RecordReader::skip(std::size_t line, const std::string& id) {
   const std::string begin = concat(record_begin(line), id, kAfterId);
   std::size_t count = 0;
   for (; !at_end() && line_.text.starts_with(begin); ++count) {
-    const bool is_cut = line_.text.size() < line_.bytes;
-    if (count > 0 && !may_have_sample(line_.text.substr(begin.size()), count, is_cut)) {
-      reject(name_, ": expected sample ", count, " of line ", line + 1, ", found ",
-             quote(line_.text, 80), ": another program has changed the file; give another -o");
-    }
     if (has_error_mark(std::string_view(line_.text).substr(begin.size()))) ++errors_;
     advance();
   }

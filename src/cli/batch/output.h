@@ -63,9 +63,6 @@ class OutputFile {
   [[nodiscard]] int descriptor() const noexcept { return file_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-  /// Whether each of its records reports an error. Moves the position of the descriptor.
-  [[nodiscard]] bool has_only_errors() const;
-
   /// Truncates the file to `bytes`. Further records are appended there.
   void cut(std::size_t bytes);
 
@@ -75,13 +72,6 @@ class OutputFile {
 
   /// Waits until all records are on the disk.
   void sync();
-
-  /// Throws Error if the file has been removed, renamed or replaced since it was opened, or if
-  /// another program has changed its size.
-  void require_in_place() const;
-
-  /// Gives the file another name, which no file may have. Throws Error if that fails.
-  void rename(const std::string& name);
 
   /// Calls sync() if there are new records, but at most once a second.
   void sync_sometimes();
@@ -103,8 +93,7 @@ class RecordReader {
  public:
   RecordReader(int file, const std::string& name);
 
-  /// Skips the records of this line that come next, and returns their number. Throws Error if they
-  /// are not those of samples 0, 1, 2 and so on.
+  /// Skips the records of this line that come next, and returns their number.
   std::size_t skip(std::size_t line, const std::string& id);
 
   /// The next record, or only its first bytes if it is long; "" if there is none.

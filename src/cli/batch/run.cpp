@@ -80,7 +80,7 @@ class BatchRun {
   void count_error(const RecordHead& head, const std::string& error);
   bool begin_text();
   bool begin_line();
-  void refuse_records();
+  [[noreturn]] void refuse_records() const;
   void require_json(const Line& line) const;
   [[nodiscard]] bool has_texts() const noexcept { return head_.sample < head_.samples; }
   void submit(Text& text);
@@ -152,7 +152,6 @@ BatchSummary BatchRun::run() {
            " does not have: give another -o, or remove ", output_.name());
   }
   output_.sync();
-  output_.require_in_place();
   summary_.errors += records_.errors();
   return summary_;
 }
@@ -213,15 +212,8 @@ bool BatchRun::begin_line() {
   return true;
 }
 
-// Throws Error, because the next record is not that of the line. But if there are only errors in
-// OUT, for example because --lines was missing, they give way to the records of this run.
-void BatchRun::refuse_records() {
-  if (records_.offset() == 0 && output_.has_only_errors()) {
-    print_error(concat(output_.name(), " has only errors, of another run: they are replaced"));
-    output_.cut(0);
-    records_ = RecordReader(output_.descriptor(), output_.name());
-    return;
-  }
+// Throws Error, because the next record is not that of the line.
+void BatchRun::refuse_records() const {
   reject(output_.name(), ": '", records_.next().substr(0, 40), "...' is not the record of line ",
          head_.line + 1, " of ", input_.name(),
          ": the line, the options, the model or the version of gpt2 has changed; give another "

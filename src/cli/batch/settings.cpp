@@ -46,10 +46,9 @@ whether the lines, the options or the model have changed, which is refused. Stan
 be given again from its beginning.
 
 Several machines share the work with --shard I/N, which takes the lines whose number, divided by N,
-leaves I, and writes OUT.I-of-N. If mpirun, srun, or an array job of Slurm or SGE started the
-command, it takes its share without --shard. For array jobs of PBS and indexed jobs of
-Kubernetes, and to start single jobs of an array again, give /N; indices then begin at 0 (SGE: 1).
-In the end, --merge joins the files of all shares to what one machine would have written.
+leaves I, and writes OUT.I-of-N. A command that mpirun or srun started takes its share without
+--shard; indexed jobs of Kubernetes need /N. In the end, --merge joins the files of all shares to
+what one machine would have written.
 
 The exit status is 3 if the run is complete, but some lines have errors. In this case, a share
 returns 0, so that a launcher does not end the other shares, and --merge returns 3.

@@ -24,15 +24,13 @@ struct Shard {
 [[nodiscard]] std::string shard_file(const std::string& output, std::size_t index,
                                      std::size_t count);
 
-/// Returns the share that `argument` gives: "I/N", "all", "/N" (the launcher sets I), or none, in
-/// which case the launcher sets both. Launchers are recognized by their environment variables. A
-/// process that a launcher has started alone takes all lines. Throws UsageError for any other
-/// argument, if a launcher sets an index without a number, or an index that is not less than the
-/// number, and if two launchers set different shares.
+/// Returns the share that `argument` gives: "I/N", "/N" (a launcher gives I), or "all". Without an
+/// argument, the share that a launcher gives: mpirun, srun or an indexed job of Kubernetes, which
+/// needs /N. A process that a launcher has started alone takes all lines. Throws UsageError if the
+/// argument is anything else, or if no index below the number of shares is given.
 [[nodiscard]] Shard choose_shard(const std::optional<std::string>& argument);
 
-/// Joins the files of the shares of `output`, in the order of the lines. Writes a temporary file
-/// and renames it at the end. The number of lines is that of `input`. Returns the number of records
+/// Joins the files of the shares of `output`, in the order of the lines, with NewFile. The number of lines is that of `input`. Returns the number of records
 /// with errors. Throws Error if `output` exists or if records are missing; the message names the
 /// missing records.
 std::size_t merge_shards(const InputFile& input, const std::string& output);

@@ -19,7 +19,6 @@ void close_file(int file);
 [[nodiscard]] bool is_terminal(int file);
 [[nodiscard]] bool is_regular(int file);
 [[nodiscard]] bool is_same_file(int file, int other);
-[[nodiscard]] bool is_file_at(int file, const std::string& name);  ///< whether that is its name
 
 /// Returns the size of a regular file.
 [[nodiscard]] std::size_t size_of(int file);
@@ -29,9 +28,6 @@ void close_file(int file);
 
 /// Reads up to `count` bytes. Returns how many there were, 0 at the end, or -1.
 [[nodiscard]] std::ptrdiff_t read_some(int file, char* bytes, std::size_t count);
-
-/// The next read begins at the beginning of the file.
-void rewind_file(int file);
 
 /// Writes all of the text at the end of the file. Returns whether that succeeded.
 [[nodiscard]] bool append_to(int file, std::string_view text);
@@ -46,9 +42,6 @@ enum class Lock { taken, held_by_another, failed };
 
 /// Waits until what was written is on the disk.
 [[nodiscard]] bool flush_to_disk(int file);
-
-/// Gives a file another name. Fails if there is a file of that name already.
-[[nodiscard]] bool rename_file(const std::string& from, const std::string& to);
 
 /// Makes sure that a new or renamed file is still in its directory after a power failure.
 void flush_directory_of(const std::string& name);

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 
 namespace gpt2::cli {
@@ -17,10 +16,6 @@ struct stat status_of(int file) {
   struct stat status = {};
   fstat(file, &status);
   return status;
-}
-
-bool are_same(const struct stat& one, const struct stat& other) {
-  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
 }  // namespace
@@ -47,11 +42,9 @@ bool is_terminal(int file) { return isatty(file) != 0; }
 
 bool is_regular(int file) { return S_ISREG(status_of(file).st_mode); }
 
-bool is_same_file(int file, int other) { return are_same(status_of(file), status_of(other)); }
-
-bool is_file_at(int file, const std::string& name) {
-  struct stat there = {};
-  return stat(name.c_str(), &there) == 0 && are_same(status_of(file), there);
+bool is_same_file(int file, int other) {
+  const struct stat one = status_of(file), two = status_of(other);
+  return one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }
 
 std::size_t size_of(int file) { return static_cast<std::size_t>(status_of(file).st_size); }
@@ -64,8 +57,6 @@ bool has_input(int file, int milliseconds) {
 std::ptrdiff_t read_some(int file, char* bytes, std::size_t count) {
   return read(file, bytes, count);
 }
-
-void rewind_file(int file) { lseek(file, 0, SEEK_SET); }
 
 bool append_to(int file, std::string_view text) {
   while (!text.empty()) {
@@ -86,10 +77,13 @@ Lock lock(int file) {
   return errno == EWOULDBLOCK ? Lock::held_by_another : Lock::failed;
 }
 
-// rename() would replace a file. Some file systems have no hard links, and leave no other way.
-bool rename_file(const std::string& from, const std::string& to) {
-  if (link(from.c_str(), to.c_str()) == 0) return unlink(from.c_str()) == 0;
-  return errno != EEXIST && std::rename(from.c_str(), to.c_str()) == 0;
+// On macOS, fsync() leaves the bytes in the cache of the disk, and F_FULLFSYNC does not, but not all
+// file systems know it.
+bool flush_to_disk(int file) {
+#ifdef F_FULLFSYNC
+  if (fcntl(file, F_FULLFSYNC) == 0) return true;
+#endif
+  return fsync(file) == 0;
 }
 
 void flush_directory_of(const std::string& name) {

@@ -72,14 +72,6 @@ bool is_same_file(int file, int other) {
          one.nFileIndexHigh == two.nFileIndexHigh && one.nFileIndexLow == two.nFileIndexLow;
 }
 
-bool is_file_at(int file, const std::string& name) {
-  const int there = open_to_read(name);
-  if (there < 0) return false;
-  const bool is_same = is_same_file(file, there);
-  close_file(there);
-  return is_same;
-}
-
 std::size_t size_of(int file) {
   const std::int64_t size = _filelengthi64(file);
   return size < 0 ? 0 : static_cast<std::size_t>(size);
@@ -101,8 +93,6 @@ bool has_input(int file, int milliseconds) {
 std::ptrdiff_t read_some(int file, char* bytes, std::size_t count) {
   return _read(file, bytes, static_cast<unsigned>(count));
 }
-
-void rewind_file(int file) { _lseeki64(file, 0, SEEK_SET); }
 
 bool append_to(int file, std::string_view text) {
   constexpr std::size_t kMaxWrite = 1 << 30;
@@ -134,10 +124,6 @@ Lock lock(int file) {
 }
 
 bool flush_to_disk(int file) { return checked(FlushFileBuffers(handle_of(file))); }
-
-bool rename_file(const std::string& from, const std::string& to) {
-  return checked(MoveFileExW(path_of(from).c_str(), path_of(to).c_str(), 0));
-}
 
 void flush_directory_of(const std::string&) {}  // the file system keeps a journal of names
 
