@@ -1,6 +1,4 @@
 // Runs gpt2 bench as a process, on a model so small that it takes almost no time.
-#include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -38,7 +36,7 @@ TEST_CASE("bench says what it measured and, beforehand, how long it will take") 
   CHECK(std::regex_match(outcome.err,
                          std::regex("gpt2: this takes about \\d+ (seconds|minutes), .*\n")));
   CHECK(outcome.status == 0);
-  CHECK(outcome.out.starts_with(alphabet_model() + ", 1 thread, "));
+  CHECK(outcome.out.starts_with(alphabet_model() + ", 1 thread"));
   for (const std::string part :
        {"\nf32 weights, keys and values in f32; the machine's limits:\n",
         "\n  reading a prompt of 16 tokens ", "\n  reading a prompt of 512 tokens ",
@@ -54,9 +52,6 @@ TEST_CASE("bench says what it measured and, beforehand, how long it will take") 
     if (!line.starts_with('/')) CHECK(line.size() <= 80);  // the path of the model may be long
     CHECK(line.find(" 0 ") == line.npos);
   }
-  CHECK(std::regex_search(
-      outcome.out, std::regex("\n  writing with int4 drafts  +[0-9.]+, [0-9.]+, [0-9.]+ times "
-                              "as fast if 70, 80, 90 %\n +of the drafts are accepted\n")));
 }
 
 TEST_CASE("bench skips workloads that are too long for the model, and says so") {
@@ -104,11 +99,6 @@ TEST_CASE("bench --json gives programs the same facts") {
   CHECK(json["model"] == alphabet_model());
   CHECK(json["threads"] == 1);
   CHECK("gpt2 " + json["version"].get<std::string>() + "\n" == run({"--version"}).out);
-  CHECK(std::regex_match(json["date"].get<std::string>(),
-                         std::regex("20\\d\\d-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ")));
-  CHECK(json["cpu"].get<std::string>() != "");
-  CHECK(json["busy"] >= 0.0);
-  CHECK(json["busy"] <= 1.0);
   REQUIRE(json["measurements"].size() == 12);
   REQUIRE(json["limits"].size() == 2);
   CHECK(json["limits"][1]["dtype"] == "int4");
@@ -127,10 +117,8 @@ TEST_CASE("bench --json gives programs the same facts") {
     CHECK((row["int8_op_per_s"] > 0.0) == (row["dtype"] == "int4"));
     CHECK(row["kv_type"] == (row["dtype"] == "int4" ? "f16" : "f32"));
     CHECK((row["of_limit"].is_null() || (row["of_limit"] > 0.0 && row["of_limit"] <= 1.0)));
-    CHECK(row["min"] <= row["max"]);
-    CHECK(row["attempts"] >= 1);
-    CHECK(row["attempts"] <= 2);
-    CHECK(row["disturbed"] <= 1);
+    CHECK(row["min"] <= row["tokens_per_s"]);
+    CHECK(row["tokens_per_s"] <= row["max"]);
   }
 }
 
@@ -152,31 +140,6 @@ TEST_CASE("bench tells in which order weights are read, if they are large enough
     CHECK(row["gain"] > 0.0);
   }
   CHECK(json_of_two_types()["walks"].empty());
-}
-
-TEST_CASE("bench tells what drafts by an int4 copy would gain") {
-  if (is_slow()) return;  // a sanitizer finds nothing more here
-  const auto& json = json_of_two_types();
-  REQUIRE(json["drafts"].size() == 1);  // an int4 model has no smaller copy
-  const auto& row = json["drafts"][0];
-  CHECK(row["dtype"] == "f32");
-  const double plain = row["plain_seconds"];
-  const double draft = row["draft_seconds"];
-  CHECK(plain > 0.0);
-  CHECK(draft > 0.0);
-  REQUIRE(row["check_seconds"].size() == 8);
-  REQUIRE(row["gains"].size() == 3);
-  for (const auto& found : row["gains"]) {
-    // A pass over k drafted tokens writes (1 - p^(k + 1)) / (1 - p) tokens on average.
-    const double p = found["accepted"];
-    double best = 1.0;
-    for (int k = 1; k <= 8; ++k) {
-      const double check = row["check_seconds"][static_cast<std::size_t>(k - 1)];
-      const double written = (1.0 - std::pow(p, k + 1)) / (1.0 - p);
-      best = std::max(best, written * plain / (k * draft + check));
-    }
-    CHECK(found["gain"].get<double>() == Approx(best));
-  }
 }
 
 // On Windows, names are UTF-16.

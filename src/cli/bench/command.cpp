@@ -3,16 +3,13 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/seconds_since.h"
 #include "base/text.h"
-#include "cli/bench/drafts.h"
-#include "cli/bench/machine.h"
-#include "cli/bench/report.h"
 #include "cli/bench/workload.h"
 #include "cli/commands.h"
 #include "cli/model.h"
@@ -27,7 +24,7 @@
 namespace gpt2::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Json = nlohmann::ordered_json;
 
 constexpr const char* kBenchExamples =
     R"(Each row measures one kind of work: reading a prompt, with all of its tokens at once; writing
@@ -41,22 +38,14 @@ It is the time to read the bytes that must be read, from memory or from a cache 
 the time to do the arithmetic that must be done, whichever is longer. A multiply-add counts as two
 operations.
 
-Other programs that use the CPU make the results unreliable. A repetition is disturbed if other
-programs took CPUs away from it, or if the limits changed around it. Disturbed repetitions are
-repeated, up to twice as many repetitions in all; a star marks a row that is still disturbed after
-that.
+Other programs that use the CPU make the results unreliable: compare the slowest and the fastest,
+and give more --repetitions.
 
 The rows about walks say in which order passes of a single token, or of a few, read the matrices of
 each shape, and how many times as fast that was as the order that GPT2_TUNE=off uses. The engine
 tries several orders during its first passes, and now and then again later; no result depends on it.
 
-The row about drafts says how much faster texts are written if an int4 copy of the model drafts
-them (gpt2 generate --draft). That depends on how many of the drafted tokens the model accepts,
-which gpt2 generate --stats shows for a text.
-
-In the JSON, "busy" is the share of the CPU time that other programs took, "attempts" is the number
-of repetitions, and "disturbed" is the number of disturbed ones that the row includes. Each of
-"sequences" texts has "context" tokens and gets "tokens" more.
+In the JSON, each of "sequences" texts has "context" tokens and gets "tokens" more.
 
 Examples:
   gpt2 bench
@@ -114,11 +103,6 @@ class Subject {
     return {std::string(name_of(config_.quantized))};
   }
 
-  // Returns whether the model can be loaded with weights of this type.
-  [[nodiscard]] bool can_load(const std::string& dtype) const {
-    return config_.quantized == WeightType::stored || dtype == name_of(config_.quantized);
-  }
-
   [[nodiscard]] Model load(const std::string& dtype) const {
     const LoadOptions options{.dtype = parse_dtype(dtype)};
     return path_.empty() ? random_model(config_, options) : load_as(path_, options);
@@ -129,6 +113,80 @@ class Subject {
   Config config_;
   std::string name_;
 };
+
+// Returns a number of three digits and a unit with a prefix: "1.23 G" for 1.23e9.
+std::string with_prefix(double value, const char* unit) {
+  constexpr std::pair<double, const char*> kPrefixes[] = {
+      {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+  const char* prefix = "";
+  for (const auto& [factor, name] : kPrefixes) {
+    if (value < 0.9995 * factor) continue;
+    value /= factor;
+    prefix = name;
+    break;
+  }
+  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  return format("%.*f %s%s", decimals, value, prefix, unit);
+}
+
+// Returns a number of about four digits, in at most six characters.
+std::string speed(double value) {
+  if (value >= 999'999.5) return format("%.2fM", 1e-6 * value);
+  const int decimals = value < 10.0 ? 3 : value < 100.0 ? 2 : value < 1000.0 ? 1 : 0;
+  return format("%.*f", decimals, value);
+}
+
+// Returns what the workload read or computed in a second, whichever the limit is about.
+std::string rate_of(const Json& row) {
+  const auto number = [&](const char* name) { return row[name].get<double>(); };
+  if (row["limit"] == "memory") return with_prefix(number("bytes_per_s"), "B/s");
+  const double int8 = number("int8_op_per_s");
+  if (int8 > 0.0) return with_prefix(number("flop_per_s") + int8, "OP/s");
+  return with_prefix(number("flop_per_s"), "FLOP/s");
+}
+
+std::string row_of(const std::string& workload, const std::string& median, const std::string& min,
+                   const std::string& max, const std::string& rate, const std::string& of_limit) {
+  return format("  %-30s %8s  %6s .. %-6s %12s %6s", workload.c_str(), median.c_str(), min.c_str(),
+                max.c_str(), rate.c_str(), of_limit.c_str());
+}
+
+// Returns the lines above the rows of one weight type: the type, the limits and the titles.
+std::string heading(const Json& limits, std::string_view kv_type) {
+  const auto limit = [&](const char* name, const char* unit) {
+    return with_prefix(limits[name].get<double>(), unit);
+  };
+  return concat("\n", limits["dtype"].get<std::string>(), " weights, keys and values in ", kv_type,
+                "; the machine's limits:\n", limit("bytes_per_s", "B/s"), ", ",
+                limit("flop_per_s", "FLOP/s"), " in f32 and ", limit("int8_op_per_s", "OP/s"),
+                " in int8\n", row_of("", "tokens/s", "min", "max", "rate", "limit"), "\n");
+}
+
+// Returns a row of "measurements" as a line of at most 80 columns.
+std::string row_in_words(const Json& row) {
+  const auto workload = row["workload"].get<std::string>();
+  if (row.contains("skipped")) {
+    return format("  %-30s skipped: %s\n", workload.c_str(),
+                  row["skipped"].get<std::string>().c_str());
+  }
+  const auto number = [&](const char* name) { return row[name].get<double>(); };
+  const bool is_below = !row["of_limit"].is_null();
+  const double share = is_below ? 100.0 * number("of_limit") : 0.0;
+  const std::string of_limit =
+      is_below ? format(share < 99.95 ? "%.1f %%" : "%.0f %%", share) : ">100 %";
+  return row_of(workload, speed(number("tokens_per_s")), speed(number("min")), speed(number("max")),
+                rate_of(row), of_limit) +
+         '\n';
+}
+
+// Returns a row of "walks" as a line: the shape, the walk and its gain.
+std::string walk_in_words(const Json& row) {
+  const std::string shape =
+      concat("walk of ", row["k"].get<std::size_t>(), " x ", row["n"].get<std::size_t>(),
+             row["single_row"].get<bool>() ? "" : ", few rows");
+  return format("  %-30s %-35s %6.2f x\n", shape.c_str(), row["walk"].get<std::string>().c_str(),
+                row["gain"].get<double>());
+}
 
 // Prints an estimate of how long the whole benchmark will take. The other weight types are assumed
 // to take no longer than the first one, which has just been loaded. Each repetition runs the work
@@ -143,8 +201,6 @@ void announce(const Settings& settings, const Engine& engine, const Work& limits
     const auto repetitions = static_cast<double>(settings.repetitions);
     total += (repetitions + 1.0) * LimitMeter::kSeconds + 2.5 * repetitions * pass;
   }
-  const auto bytes = static_cast<double>(engine.model().bytes_per_token());
-  total += static_cast<double>(settings.repetitions) * kDraftGainPasses * bytes / limits.bytes;
   total *= static_cast<double>(settings.dtypes.size());
   print_error("this takes about " +
               (total < 100.0 ? format("%.0f seconds", 5.0 * std::ceil(total / 5.0))
@@ -152,21 +208,10 @@ void announce(const Settings& settings, const Engine& engine, const Work& limits
               ", and longer if other programs keep the machine busy");
 }
 
-// Returns an int4 copy of the model, or nothing if the model is not larger than such a copy or has
-// too few positions for the measurement.
-std::optional<Engine> draft_of(const Engine& engine, const Subject& subject,
-                               const Settings& settings) {
-  const bool is_long = engine.model().config().n_positions >= kDraftGainTokens;
-  if (engine.model().weight_type() == WeightType::int4 || !is_long) return std::nullopt;
-  if (!subject.can_load("int4")) return std::nullopt;
-  return Engine(subject.load("int4"),
-                {.threads = settings.engine.threads, .kv_type = engine.kv_type()});
-}
-
 // Measures the model with weights of one type, prints its rows and adds them to `all`.
 void measure_dtype(const std::string& dtype, const Subject& subject, const Settings& settings,
                    Json& all) {
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   const Engine engine(subject.load(dtype), settings.engine);
   LimitMeter meter(settings.all_threads(), engine.model().bytes_per_token());
   const Work limits = meter.measure();
@@ -175,10 +220,10 @@ void measure_dtype(const std::string& dtype, const Subject& subject, const Setti
                            {"bytes_per_s", limits.bytes},
                            {"flop_per_s", limits.flop},
                            {"int8_op_per_s", limits.int8_ops}});
-  settings.print(bench_heading(all["limits"].back(), std::string(name_of(engine.kv_type()))));
+  settings.print(heading(all["limits"].back(), name_of(engine.kv_type())));
   for (const Workload& workload : workloads()) {
     Json row = measure(workload, engine, meter, settings.repetitions);
-    settings.print(bench_row(row));
+    settings.print(row_in_words(row));
     row["dtype"] = dtype;
     row["kv_type"] = name_of(engine.kv_type());
     all["measurements"].push_back(std::move(row));
@@ -189,15 +234,9 @@ void measure_dtype(const std::string& dtype, const Subject& subject, const Setti
                 {"single_row", choice.is_single_row},
                 {"walk", choice.walk},
                 {"gain", choice.gain}};
-    settings.print(bench_walk(row));
+    settings.print(walk_in_words(row));
     row["dtype"] = dtype;
     all["walks"].push_back(std::move(row));
-  }
-  if (const auto draft = draft_of(engine, subject, settings)) {
-    Json row = draft_gain(engine, *draft, settings.repetitions);
-    settings.print(draft_gain_in_words(row));
-    row["dtype"] = dtype;
-    all["drafts"].push_back(std::move(row));
   }
 }
 
@@ -238,25 +277,17 @@ int bench(const Arguments& arguments) {
   if (settings.dtypes.empty()) settings.dtypes = subject.default_dtypes();
   const int threads = settings.all_threads();
   const std::string isa(isa_name());
-  const std::size_t columns = text_columns(stdout);
-  const std::string threads_text = counted(static_cast<std::size_t>(threads), "thread");
   settings.print(filled_paragraphs(
-      concat(subject.name(), ", ", threads_text, ", ", isa, ", ", cpu_name()), columns));
+      concat(subject.name(), ", ", counted(static_cast<std::size_t>(threads), "thread"), ", ", isa),
+      text_columns(stdout)));
   Json all = {{"version", GPT2_VERSION_STRING},
-              {"date", utc_now()},
-              {"cpu", cpu_name()},
               {"model", subject.name()},
               {"threads", threads},
               {"isa", isa},
-              {"busy", 0.0},
               {"limits", Json::array()},
               {"measurements", Json::array()},
-              {"walks", Json::array()},
-              {"drafts", Json::array()}};
-  const CpuUse begin = cpu_use();
+              {"walks", Json::array()}};
   for (const std::string& dtype : settings.dtypes) measure_dtype(dtype, subject, settings, all);
-  all["busy"] = share_of_others(begin, cpu_use(), usable_cpus().cpus);
-  settings.print(filled_paragraphs(bench_conclusion(all), columns));
   if (settings.as_json) {
     write_stdout(all.dump(2, ' ', true, Json::error_handler_t::replace) + '\n');
   }

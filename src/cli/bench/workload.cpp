@@ -1,13 +1,13 @@
 #include "cli/bench/workload.h"
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "base/seconds_since.h"
 #include "base/text.h"
-#include "cli/bench/machine.h"
-#include "cli/bench/repetition.h"
 #include "gpt2/session.h"
 
 namespace gpt2::cli {
@@ -61,34 +61,37 @@ void WorkloadTexts::run() {
   }
 }
 
-// Times runs one after another, and measures the machine's limits between them.
-class Timer {
- public:
-  Timer(WorkloadTexts& texts, LimitMeter& meter, const Load& load)
-      : texts_(texts), meter_(meter), load_(load), use_(cpu_use()), limit_(meter.measure()) {}
-
-  Attempt attempt() {
-    Run run{.limit_before = limit_, .limit_after = {}, .before = use_, .after = {}};
-    texts_.run();  // warm up: loads the data of the run into the caches that can hold it
-    const double switches = forced_switches();
-    const auto start = std::chrono::steady_clock::now();
-    texts_.run();
-    run.seconds = seconds_since(start);
-    run.switches = forced_switches() - switches;
-    use_ = cpu_use();
-    limit_ = meter_.measure();
-    run.limit_after = limit_;
-    run.after = cpu_use();
-    return judge(load_, run);
-  }
-
- private:
-  WorkloadTexts& texts_;
-  LimitMeter& meter_;
-  Load load_;
-  CpuUse use_;  // the reading before the latest measurement of the limits
-  Work limit_;
+// The speed of a run.
+struct Attempt {
+  double tokens_per_s = 0.0;
+  double of_limit = 0.0;  // the share of the machine's limit that the run reached
+  bool by_memory = true;  // whether reading memory sets that limit, rather than arithmetic
 };
+
+// Times a run. There are two kinds of work: reading memory and arithmetic. The limit for each is
+// the larger of the speeds measured right before the run, which `limit` has, and right after it,
+// which replaces them. The kind of work that would take longer at its limit sets the limit of the
+// run.
+Attempt attempt(WorkloadTexts& texts, LimitMeter& meter, const Work& work, double tokens,
+                Work& limit) {
+  texts.run();  // warm up: loads the data of the run into the caches that can hold it
+  const auto start = std::chrono::steady_clock::now();
+  texts.run();
+  const double seconds = seconds_since(start);
+  const Work before = std::exchange(limit, meter.measure());
+  const double reading = work.bytes / std::max(before.bytes, limit.bytes);
+  const double computing = work.flop / std::max(before.flop, limit.flop) +
+                           work.int8_ops / std::max(before.int8_ops, limit.int8_ops);
+  return {.tokens_per_s = tokens / seconds,
+          .of_limit = std::max(reading, computing) / seconds,
+          .by_memory = reading > computing};
+}
+
+// Returns the middle one of the values; of an even number, the lower middle one.
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[(values.size() - 1) / 2];
+}
 
 }  // namespace
 
@@ -137,28 +140,29 @@ nlohmann::ordered_json measure(const Workload& workload, const Engine& engine, L
     row["skipped"] = concat("needs ", workload.length(), " positions, the model has ", n_positions);
     return row;
   }
-  const Load load{.work = work_of(workload, engine),
-                  .tokens = static_cast<double>(workload.sequences * tokens),
-                  .threads = engine.threads(),
-                  .available = usable_cpus()};
+  const Work work = work_of(workload, engine);
+  const auto all_tokens = static_cast<double>(workload.sequences * tokens);
   WorkloadTexts texts(workload, engine);
-  Timer timer(texts, meter, load);
-  std::size_t attempts = 0;
-  const Summary found = summarize(repeat(repetitions, attempts, [&] { return timer.attempt(); }));
-  const double runs_per_s = found.tokens_per_s / load.tokens;
-  row.update({{"tokens_per_s", found.tokens_per_s},
-              {"min", found.min},
-              {"max", found.max},
-              {"bytes_per_s", load.work.bytes * runs_per_s},
-              {"flop_per_s", load.work.flop * runs_per_s},
-              {"int8_op_per_s", load.work.int8_ops * runs_per_s},
-              {"of_limit", found.of_limit},
-              {"limit", found.by_memory ? "memory" : "arithmetic"},
-              {"busy", found.busy},
-              {"attempts", attempts},
-              {"disturbed", found.disturbed}});
+  Work limit = meter.measure();
+  std::vector<double> speeds, shares;
+  std::size_t by_memory = 0;
+  for (std::size_t i = 0; i < repetitions; ++i) {
+    const Attempt found = attempt(texts, meter, work, all_tokens, limit);
+    speeds.push_back(found.tokens_per_s);
+    shares.push_back(found.of_limit);
+    by_memory += found.by_memory;
+  }
+  const double runs_per_s = median(speeds) / all_tokens;
+  row.update({{"tokens_per_s", median(speeds)},
+              {"min", std::ranges::min(speeds)},
+              {"max", std::ranges::max(speeds)},
+              {"bytes_per_s", work.bytes * runs_per_s},
+              {"flop_per_s", work.flop * runs_per_s},
+              {"int8_op_per_s", work.int8_ops * runs_per_s},
+              {"of_limit", median(shares)},
+              {"limit", 2 * by_memory > repetitions ? "memory" : "arithmetic"}});
   // A share above 1 shows that the limit was measured too low.
-  if (found.of_limit > 1.0) row["of_limit"] = nullptr;
+  if (median(shares) > 1.0) row["of_limit"] = nullptr;
   return row;
 }
 

@@ -25,10 +25,10 @@ struct Workload {
 /// The minimum work that all passes of a workload take together.
 [[nodiscard]] Work work_of(const Workload& workload, const Engine& engine);
 
-/// Times a workload `repetitions` times, or up to twice as often if other programs disturb it, and
-/// returns the row for bench_row(): the median, min and max speed, and the share of the machine's
-/// limits, which `meter` measures between the repetitions. If the model has too few positions for
-/// the workload, the row has a note about this instead.
+/// Times a workload `repetitions` times, and returns an element of "measurements" in the JSON of
+/// gpt2 bench: the median, min and max speed, and the median share of the machine's limits, which
+/// `meter` measures between the repetitions. If the model has too few positions for the workload,
+/// the row has a note about this instead.
 [[nodiscard]] nlohmann::ordered_json measure(const Workload& workload, const Engine& engine,
                                              LimitMeter& meter, std::size_t repetitions);
 
