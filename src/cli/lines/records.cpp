@@ -1,6 +1,5 @@
 #include "cli/lines/records.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -39,33 +38,6 @@ std::vector<TokenId> read_record(const TokenReader& reader, const std::string& l
 }
 
 std::string line_of(const Json& value) { return json_text(value) + '\n'; }
-
-Json likely_json(const std::optional<Tokenizer>& tokenizer, TokenId id, float logprob) {
-  Json token = {{"id", id}};
-  if (tokenizer) token["text"] = tokenizer->bytes(id);
-  token["logprob"] = short_number(logprob);
-  return token;
-}
-
-Json logprob_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
-                  const TokenLogprob& score) {
-  Json token = likely_json(tokenizer, id, score.logprob);
-  token["rank"] = std::isnan(score.logprob) ? Json() : Json(score.rank);
-  Json& top = token["top"] = Json::array();
-  for (const auto& [other, logprob] : score.top) {
-    top.push_back(likely_json(tokenizer, other, logprob));
-  }
-  return token;
-}
-
-Json logprobs_json(const std::optional<Tokenizer>& tokenizer, std::span<const TokenId> tokens,
-                   std::span<const TokenLogprob> scores) {
-  Json list = Json::array();
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    list.push_back(logprob_json(tokenizer, tokens[i], scores[i]));
-  }
-  return list;
-}
 
 void AnswerWriter::write(std::size_t first, std::span<const std::optional<std::string>> errors,
                          std::vector<Json> answers) {

@@ -40,22 +40,6 @@ inline constexpr std::string_view kLineName = "the line";
 /// Returns json_text(value) with a newline.
 [[nodiscard]] std::string line_of(const Json& value);
 
-/// Returns the object that JSON has for a token and its log-probability: its id, its text if there
-/// is a tokenizer, and the log-probability.
-[[nodiscard]] Json likely_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
-                               float logprob);
-
-/// Returns the object that JSON has for a token of a text: its id, its text if there is a
-/// tokenizer, its log-probability, its rank and the likeliest tokens. If no token precedes the
-/// token and predicts it, the log-probability and the rank are null.
-[[nodiscard]] Json logprob_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
-                                const TokenLogprob& score);
-
-/// Returns the objects of all tokens of a text.
-[[nodiscard]] Json logprobs_json(const std::optional<Tokenizer>& tokenizer,
-                                 std::span<const TokenId> tokens,
-                                 std::span<const TokenLogprob> scores);
-
 /// Some lines of the input, and the items read from them.
 template <class Item>
 struct LineGroup {
