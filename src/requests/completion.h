@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -22,8 +23,11 @@ namespace gpt2 {
 
 /// A text that continues a prompt.
 struct CompletionChoice {
-  std::string text = {};  ///< the new text
+  std::string text = {};  ///< the new text; "" without a tokenizer
   GenerationResult result = {};
+  std::optional<double> score = {};  ///< from a beam search
+  std::exception_ptr error = {};     ///< with which the text ended, if it has no result
+  std::size_t index = 0;             ///< among all texts of the request
 };
 
 /// A prompt and the texts that continue it.

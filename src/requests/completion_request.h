@@ -43,6 +43,7 @@ struct CompletionRequest {
   BeamOptions beams = {};          ///< num_beams is 1 unless the request is for a beam search
   std::size_t n = 1;               ///< how many texts the answer has for each prompt
   std::size_t best_of = 1;         ///< how many texts are written for each prompt
+  std::size_t first = 0;           ///< texts before this one, of those of all prompts, are left out
   std::size_t own_stops = 0;       ///< how many strings a chat has added to options.stop
   bool echo = false;               ///< whether the answer repeats the prompts
   bool stream = false;             ///< whether the answer is sent while it is being written

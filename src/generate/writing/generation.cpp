@@ -263,6 +263,16 @@ void Generation::finish(FinishReason reason) {
   sink_.finish(result_);
 }
 
+void Generation::cancel() noexcept {
+  if (finished_) return;
+  try {
+    if (reads_prompt_) static_cast<void>(prompt_->goes_on());  // removes the prompt
+    finish(FinishReason::cancelled);
+  } catch (...) {
+    fail();
+  }
+}
+
 void Generation::fail() noexcept {
   error_ = std::current_exception();
   // A sink may have moved the session away, although it must not use it.

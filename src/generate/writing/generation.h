@@ -74,6 +74,10 @@ class Generation {
   /// processors throw.
   void take();
 
+  /// Ends the text between two passes. While the prompt is being read, on_prompt, which is asked
+  /// once more, must return false. Does nothing if the text has finished.
+  void cancel() noexcept;
+
   /// Ends the text with the exception that is being handled.
   void fail() noexcept;
 
