@@ -7,26 +7,22 @@
 
 #include "base/fail.h"
 #include "base/text.h"
+#include "cli/default_text.h"
 #include "cli/terminal/console.h"
 #include "gpt2/score.h"
 
 namespace gpt2::cli {
 
-Option& add_text_option(Options& options, std::string& file) {
-  return options.add_file("--text", file,
-                          "The text to measure perplexity on (default: built-in short stories)");
-}
-
-std::vector<TokenId> tokens_to_measure(const std::string& file,
-                                       const std::optional<Tokenizer>& tokenizer) {
-  const std::string text = file.empty() ? std::string(kDefaultText) : read_input(file);
-  std::vector<TokenId> tokens;
-  if (tokenizer) tokens = tokenizer->encode(text);
-  if (tokens.size() >= 2 || (!tokenizer && !text.empty())) return tokens;
-  reject("--text ", file, ": expected a text of two tokens or more, found ", tokens.size());
-}
-
 namespace {
+
+// Returns short stories for children, written for this engine, because the bundled model was trained
+// on nothing else; larger models can predict them, too. Each paragraph is one line, as in the
+// training data.
+std::string default_text() {
+  std::string text;
+  for (const std::string_view piece : kDefaultText) text += piece;
+  return text;
+}
 
 Json json_of(const PerplexityComparison& found) {
   return {{"perplexity", found.perplexity},
@@ -44,6 +40,20 @@ std::string change_in_words(const Json& cost, int decimals) {
 }
 
 }  // namespace
+
+Option& add_text_option(Options& options, std::string& file) {
+  return options.add_file("--text", file,
+                          "The text to measure perplexity on (default: built-in short stories)");
+}
+
+std::vector<TokenId> tokens_to_measure(const std::string& file,
+                                       const std::optional<Tokenizer>& tokenizer) {
+  const std::string text = file.empty() ? default_text() : read_input(file);
+  std::vector<TokenId> tokens;
+  if (tokenizer) tokens = tokenizer->encode(text);
+  if (tokens.size() >= 2 || (!tokenizer && !text.empty())) return tokens;
+  reject("--text ", file, ": expected a text of two tokens or more, found ", tokens.size());
+}
 
 Json quantization_cost(const Model& before, const Model& after, std::span<const TokenId> tokens) {
   Json cost = {{"bytes", {before.bytes_per_token(), after.bytes_per_token()}}, {"tokens", 0}};

@@ -4,7 +4,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/options/options.h"
@@ -14,11 +13,6 @@
 namespace gpt2::cli {
 
 using Json = nlohmann::ordered_json;
-
-/// The text on which perplexity is measured by default: short stories for children, written for
-/// this engine. They are children's stories because the bundled model was trained on nothing else;
-/// larger models can predict them, too.
-extern const std::string_view kDefaultText;
 
 /// The part of --help that says how perplexity is measured.
 inline constexpr const char* kCostHelp =
@@ -33,7 +27,7 @@ text before it. The change is printed with its standard error over the windows, 
 /// Adds --text.
 Option& add_text_option(Options& options, std::string& file);
 
-/// Returns the tokens of the text in `file`, or of the default text if `file` is "". Returns no
+/// Returns the tokens of the text in `file`, or of default_text.txt if `file` is "". Returns no
 /// tokens if there is no tokenizer. Throws Error if the file cannot be read, if its text has fewer
 /// than two tokens, or if, without a tokenizer, the text is empty.
 [[nodiscard]] std::vector<TokenId> tokens_to_measure(const std::string& file,

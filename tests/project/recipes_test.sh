@@ -74,8 +74,7 @@ done
 # Command N becomes the files N.sh and N.expected. A block such as ```json prompts.jsonl is a file
 # that the commands read, and so is the text that the command has for measurements.
 rm [0-9]*
-grep -rl 'kDefaultText =$' "$source/src" | head -n 1 |
-  xargs awk '/R"\(/ { inside = 1; sub(/.*R"\(/, "") } /^\)";/ { inside = 0 } inside' >story.txt
+cp "$source/src/cli/default_text.txt" story.txt
 awk '
   /^```/ {
     if (inside) close(file)
