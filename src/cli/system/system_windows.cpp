@@ -1,17 +1,22 @@
-#include "cli/system/descriptor.h"
-
 #include <windows.h>
 #include <fcntl.h>
 #include <io.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
 #include "base/paths.h"
 #include "base/system/last_error_windows.h"
+#include "base/utf8.h"
+#include "cli/system/descriptor.h"
+#include "cli/system/interrupts.h"
+#include "cli/system/terminal.h"
 
 namespace gpt2::cli {
 namespace {
@@ -126,5 +131,105 @@ Lock lock(int file) {
 bool flush_to_disk(int file) { return checked(FlushFileBuffers(handle_of(file))); }
 
 void flush_directory_of(const std::string&) {}  // the file system keeps a journal of names
+
+namespace {
+
+// The event that was recorded, or -1. An event of the console counts as a signal: Ctrl-C,
+// Ctrl-Break, and that the user closes the window, logs off or shuts the machine down.
+std::atomic<int> noted = -1;
+
+// The system calls this in a thread of its own. When it returns from an event after which the
+// process must end, the system ends the process, so it gives the command time to end by itself.
+BOOL WINAPI note(DWORD event) {
+  const bool is_second = noted.exchange(static_cast<int>(event)) >= 0;
+  if (event >= CTRL_CLOSE_EVENT) Sleep(INFINITE);
+  return is_second ? FALSE : TRUE;
+}
+
+}  // namespace
+
+void note_interrupts() { SetConsoleCtrlHandler(note, TRUE); }
+
+void forget_ctrl_c() {
+  SetConsoleCtrlHandler(note, FALSE);
+  int ctrl_c = CTRL_C_EVENT;
+  noted.compare_exchange_strong(ctrl_c, -1);
+}
+
+void obey_interrupt() { noted = -1; }
+
+bool interrupted() { return noted >= 0; }
+
+// A shell stops a loop when a command in it ends with this status.
+void end_if_interrupted() {
+  if (interrupted()) std::_Exit(static_cast<int>(STATUS_CONTROL_C_EXIT));
+}
+
+void let_writes_fail() {}  // they do
+
+// The C library has no errno for the system's error, so it sets EINVAL.
+bool pipe_was_closed() { return errno == EPIPE || _doserrno == ERROR_NO_DATA; }
+
+void end_by_closed_pipe() { std::_Exit(1); }
+
+namespace {
+
+struct Range {
+  char32_t first, last;
+};
+
+// The characters that take no column, and those that take two: the larger blocks of Unicode's
+// EastAsianWidth.txt, and emoji.
+constexpr Range kMarks[] = {{0x300, 0x36f}, {0x200b, 0x200f}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}};
+constexpr Range kWide[] = {{0x1100, 0x115f}, {0x2e80, 0xa4cf},   {0xac00, 0xd7a3},
+                           {0xf900, 0xfaff}, {0xfe30, 0xfe6f},   {0xff00, 0xff60},
+                           {0xffe0, 0xffe6}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd}};
+
+template <std::size_t kCount>
+bool is_in(const Range (&ranges)[kCount], char32_t character) {
+  return std::ranges::any_of(
+      ranges, [&](Range range) { return range.first <= character && character <= range.last; });
+}
+
+HANDLE handle_of(std::FILE* stream) {
+  return reinterpret_cast<HANDLE>(_get_osfhandle(_fileno(stream)));
+}
+
+}  // namespace
+
+const char* const kEndKeys = "Ctrl-Z and Enter";
+
+void prepare_streams() {
+  for (std::FILE* const stream : {stdin, stdout, stderr}) _setmode(_fileno(stream), _O_BINARY);
+  SetConsoleCP(CP_UTF8);
+  SetConsoleOutputCP(CP_UTF8);
+  // A console shows a character only if its bytes come together. Whoever writes flushes the stream.
+  for (std::FILE* const stream : {stdout, stderr}) {
+    std::setvbuf(stream, nullptr, _IOFBF, 1 << 16);
+    DWORD mode = 0;
+    if (!GetConsoleMode(handle_of(stream), &mode)) continue;
+    SetConsoleMode(handle_of(stream), mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
+  }
+}
+
+bool is_terminal(std::FILE* stream) {
+  DWORD mode = 0;
+  return GetConsoleMode(handle_of(stream), &mode) != 0;
+}
+
+std::size_t terminal_columns(std::FILE* stream) {
+  CONSOLE_SCREEN_BUFFER_INFO screen = {};
+  if (!GetConsoleScreenBufferInfo(handle_of(stream), &screen)) return 0;
+  return static_cast<std::size_t>(screen.srWindow.Right - screen.srWindow.Left + 1);
+}
+
+void prepare_widths() {}
+
+Glyph first_glyph(std::string_view text) {
+  const Utf8Char first = decode_utf8(text);
+  if (first.kind != Utf8Char::Kind::valid) return {text.substr(0, 1), 1};
+  const std::size_t wide = is_in(kWide, first.code_point) ? 2 : 1;
+  return {text.substr(0, first.length), is_in(kMarks, first.code_point) ? 0 : wide};
+}
 
 }  // namespace gpt2::cli
