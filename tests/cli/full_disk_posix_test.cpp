@@ -1,5 +1,5 @@
-// Tests what the commands do when they cannot write, because the disk is full, a limit of the system
-// stops them, or standard output is closed.
+// Tests what the commands do when they cannot write, because the disk is full, a limit of the
+// system stops them, or standard output is closed.
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -7,9 +7,10 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "gpt2/model.h"
-#include "support/alphabet_text.h"
+#include "support/alphabet_model.h"
 #include "support/batch.h"
 #include "support/catch.h"
 #include "support/command.h"
@@ -73,27 +74,19 @@ TEST_CASE("a disk that is full before the first record leaves no output of batch
   CHECK_FALSE(std::filesystem::exists(batch.directory.path() / "out"));
 }
 
-TEST_CASE("a full disk and a closed standard output are errors") {
-  const Outcome full = generate({"a"}, {.output = "/dev/full"});
-  CHECK(full.status == 1);
-  CHECK(full.err == "gpt2: cannot write to standard output: No space left on device\n");
-  const Outcome closed = generate({"a"}, {.output = "-"});
-  CHECK(closed.status == 1);
-  CHECK(closed.err == "gpt2: cannot write to standard output: Bad file descriptor\n");
-}
-
-TEST_CASE("an error of standard output has no line of a talk") {
-  const auto talk = [](const std::string& output) {
-    return run({"-i", "-m", alphabet_model()}, {.input = "a\n", .output = output}).err;
-  };
-  CHECK(talk("/dev/full") == "gpt2: cannot write to standard output: No space left on device\n");
-  CHECK(talk("-") == "gpt2: cannot write to standard output: Bad file descriptor\n");
-}
-
-TEST_CASE("JSON that cannot be written is an error") {
-  const Outcome full = run({"-m", alphabet_model(), "--json", "a"}, {.output = "/dev/full"});
-  CHECK(full.status == 1);
-  CHECK(full.err == "gpt2: cannot write to standard output: No space left on device\n");
+TEST_CASE("a standard output that is full or closed is one error of any way to write") {
+  const Words model = {"-m", alphabet_model()};
+  for (const Words& more : {Words{"a"}, Words{"--json", "a"}, Words{"-i"}}) {
+    Words words = model;
+    words.insert(words.end(), more.begin(), more.end());
+    for (const auto& [output, reason] :
+         {std::pair{"/dev/full", "No space left on device"}, {"-", "Bad file descriptor"}}) {
+      const Outcome outcome = run(words, {.input = "a\n", .output = output});
+      CAPTURE(more);
+      CHECK(outcome.status == 1);
+      CHECK(outcome.err == std::string("gpt2: cannot write to standard output: ") + reason + "\n");
+    }
+  }
 }
 
 TEST_CASE("if a quantized model cannot be written in full, nothing is left but an error") {

@@ -43,32 +43,15 @@ TEST_CASE("info shows what a model is made of") {
   CHECK(outcome.status == 0);
   CHECK(outcome.err == "");
   for (const std::string& row : Words{
-           "model        " + alphabet_model() + "\n",
-           "files        " + file("config.json") + ", " + file("model.safetensors") + ", " +
-               file("vocab.json") + ", " + file("merges.txt") + "\n",
-           "format       safetensors\n",
-           "config       n_layer 1, n_head 1, n_embd 64, n_inner 64, n_positions 1024, vocab_size "
-           "257, activation_function gelu_new, layer_norm_epsilon 1e-05, scale_attn_weights true, ",
-           "tie_word_embeddings false, eos_token_id (256), bos_token_id 256\n",
-           // The parameters are 2 * 257 * 64 of wte and lm_head, 1024 * 64 of wpe, 3 * 2 * 64 of
-           // the LayerNorms, 65 * 192 of c_attn, and 65 * 64 of each of the three other linear
-           // layers.
-           "parameters   123776\n",
-           "tensors      17\n",
-           "ignored      none\n",
-           "dtypes       attention (F32 4), embeddings (F32 3), mlp (F32 4), norms (F32 6)\n",
-           // The mapped weights are all of these parameters except those of the LayerNorms and the
-           // biases, 4 bytes each.
-           "kv type      f32\n",
-           "memory       mapped weights 0.49 MB, converted weights 0.00 MB, keys and values "
-           "0.52 MB, workspace ",
-           "tokenizer    byte-level BPE, 257 tokens (vocab.json, merges.txt)\n",
-           "\nusable isas  ",
-           "\nwalks        measured while it writes; 'gpt2 bench' shows the fastest\n",
-           "\nthreads      ",
-           "\nthreads from cores\n",
-           "\nthread cpus  ",
-       }) {
+           "model        " + alphabet_model() + "\n", "files        " + file("config.json") + ", ",
+           "format       safetensors\n", "config       n_layer 1, n_head 1, n_embd 64, ",
+           "eos_token_id (256), bos_token_id 256\n",
+           // Of wte and lm_head, wpe, the LayerNorms, c_attn and the three other linear layers:
+           // 2 * 257 * 64 + 1024 * 64 + 3 * 2 * 64 + 65 * 192 + 3 * 65 * 64.
+           "parameters   123776\n", "\nkv type      f32\n",
+           "\nmemory       mapped weights 0.49 MB, converted weights 0.00 MB, keys and values ",
+           "\ntokenizer    byte-level BPE, 257 tokens (vocab.json, merges.txt)\n",
+           "\nusable isas  ", "\nwalks        measured ", "\nthread cpus  "}) {
     CAPTURE(row, outcome.out);
     CHECK(contains(outcome.out, row));
   }
@@ -167,20 +150,18 @@ TEST_CASE("info names the tensors that were ignored, and why") {
 }
 
 TEST_CASE("info warns if the tokenizer is missing or differs in size from the embeddings") {
-  const auto warning = [](const std::string& directory) {
-    const nlohmann::json json = json_of({"-m", directory});
-    REQUIRE(json["warnings"].size() == 1);
-    const std::string text = json["warnings"][0];
-    CHECK(contains(run({"info", "-m", directory}).out, "warning      " + text + "\n"));
-    return text;
-  };
   const TemporaryDirectory directory;
   const fs::path path = directory.path();
+  const auto check_warning = [&](const Words& facts) {
+    const nlohmann::json json = json_of({"-m", path.string()});
+    REQUIRE(json["warnings"].size() == 1);
+    const std::string text = json["warnings"][0];
+    CHECK(contains(run({"info", "-m", path.string()}).out, "warning      " + text + "\n"));
+    for (const std::string& fact : facts) CHECK(contains(text, fact));
+  };
   write_alphabet_model(path, 64);
   std::ofstream(path / "added_tokens.json") << R"({"<more>": 257})";
-  CHECK(warning(path.string()) ==
-        "the tokenizer has 258 ids, but the model has 257: texts that contain the last ids of the "
-        "tokenizer are refused");
+  check_warning({"258 ids", "the model has 257"});
   std::ofstream(path / "text") << "a<more>b";
   const Outcome cost =
       run({"info", "-m", path.string(), "--dtype", "int8", "--text", (path / "text").string()});
@@ -189,13 +170,9 @@ TEST_CASE("info warns if the tokenizer is missing or differs in size from the em
   nlohmann::json vocabulary = nlohmann::json::parse(std::ifstream(path / "vocab.json"));
   vocabulary.erase("<|endoftext|>");
   std::ofstream(path / "vocab.json") << vocabulary;
-  CHECK(warning(path.string()) ==
-        "the tokenizer has 256 ids, but the model has 257: the last ids of the model have no text");
+  check_warning({"256 ids", "the model has 257"});
   fs::remove(path / "vocab.json");
-  CHECK(warning(path.string()) ==
-        path.string() +
-            ": no tokenizer; expected tokenizer.json or vocab.json and merges.txt; gpt2 --tokens "
-            "needs no tokenizer");
+  check_warning({path.string(), "no tokenizer", "vocab.json", "--tokens"});
   CHECK(json_of({"-m", path.string()})["tokenizer"].is_null());
 }
 

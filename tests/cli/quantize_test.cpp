@@ -46,18 +46,14 @@ std::string hash(const std::string& stats) {
   return stats.substr(at, stats.find('\n', at) - at);
 }
 
-// Checks that quantize refuses to make a directory below `parent`, which is no directory.
-void check_parent_refused(const std::string& parent) {
-  const Outcome outcome = run({"quantize", kModel, parent + "/new/out"});
+// Checks that quantize refuses to write `out`, and that its message names it and the reason.
+void check_refused(const std::string& out, const std::string& reason) {
+  const Outcome outcome = run({"quantize", "no-such-model", out});
   CHECK(outcome.status == 1);
-  CHECK(outcome.err.starts_with("gpt2: " + parent + "/new/out: cannot be written: " + parent));
+  CAPTURE(outcome.err, reason);
+  CHECK(outcome.err.starts_with("gpt2: " + out.substr(0, out.find_last_not_of('/') + 1)));
+  CHECK(outcome.err.find(reason) != std::string::npos);
   CHECK(outcome.err.find("filesystem error") == std::string::npos);
-}
-
-// Checks that quantize refuses to write `taken`, which its message calls `name`.
-void check_taken(const std::string& taken, const std::string& name) {
-  CHECK(run({"quantize", "no-such-model", taken}).err ==
-        "gpt2: " + name + ": exists already; choose another name\n");
 }
 
 }  // namespace
@@ -112,16 +108,6 @@ TEST_CASE("quantize turns nanoGPT's ckpt.pt, with or without biases, into a Hugg
   }
 }
 
-TEST_CASE("an empty text is refused even if no tokenizer can count its tokens") {
-  const TemporaryDirectory place;
-  const fs::path source = place.path() / "model";
-  fs::copy(kModel, source);
-  fs::remove(source / "vocab.json");
-  const std::string text = place.write("text", "").string();
-  CHECK(run({"quantize", source.string(), source.string() + "8", "--text", text}).err ==
-        "gpt2: --text " + text + ": expected a text of two tokens or more, found 0\n");
-}
-
 TEST_CASE("the generation settings in an older model's config still hold after quantize") {
   const TemporaryDirectory place;
   write_alphabet_model(place.path() / "model");
@@ -138,41 +124,32 @@ TEST_CASE("weights that are already quantized cannot be converted to another typ
   const TemporaryDirectory place;
   const std::string quantized = (place.path() / "quantized").string();
   REQUIRE(run({"quantize", kModel, quantized, "--text", story()}).status == 0);
-  for (const Words& arguments :
-       {Words{"-m", quantized, "--dtype", "f32", "a"}, Words{"-m", quantized, "--dtype", "int4", "a"},
-        Words{"quantize", quantized, quantized + "4", "--dtype", "int4"}}) {
+  for (const Words& arguments : {Words{"-m", quantized, "--dtype", "f32", "a"},
+                                 Words{"-m", quantized, "--dtype", "int4", "a"},
+                                 Words{"quantize", quantized, quantized + "4", "--dtype", "int4"},
+                                 Words{"quantize", quantized, quantized + "8"}}) {
     const Outcome outcome = run(arguments);
     CHECK(outcome.status == 2);
     CHECK(outcome.out == "");
     CHECK(outcome.err.starts_with("gpt2: --dtype: " + quantized));
-    CHECK(outcome.err.find(" already: load it as it is") != std::string::npos);
+    CHECK(outcome.err.find(" already: ") != std::string::npos);
   }
-  const Outcome again = run({"quantize", quantized, quantized + "8"});
-  CHECK(again.status == 2);
-  CHECK(again.err == "gpt2: --dtype: " + quantized +
-                         ": its weights are int8 already: copy the directory instead; see 'gpt2 "
-                         "quantize --help'\n");
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
 }
 
-TEST_CASE("quantize leaves nothing behind when it fails, and says why in one line") {
+TEST_CASE("quantize refuses before the work what it could not write, and leaves nothing behind") {
   const TemporaryDirectory place;
-  const std::string out = (place.path() / "out").string();
-  const std::string text = (place.path() / "text.txt").string();
-  std::ofstream(text).close();
-  const std::string expected = "gpt2: --text " + text + ": expected a text of two tokens or more";
-  CHECK(run({"quantize", kModel, out, "--text", text}).err == expected + ", found 0\n");
+  const std::string text = place.write("text.txt", "a").string();
+  const Outcome short_text =
+      run({"quantize", kModel, (place.path() / "out").string(), "--text", text});
+  CHECK(short_text.err.starts_with("gpt2: --text " + text));
+  CHECK(short_text.err.find("found 1") != std::string::npos);
   CHECK(run({"quantize", kModel, ""}).status == 2);
-  std::ofstream(text) << "a";
-  CHECK(run({"quantize", kModel, out, "--text", text}).err == expected + ", found 1\n");
-  check_parent_refused(text);
-  CHECK(run({"quantize", "no-such-model", text + "/out"}).err ==
-        "gpt2: " + text + "/out: cannot be written: " + text + ": Not a directory\n");
-  check_taken(text, text);
-  for (const char* const dots : {"/new/.", "/new/.."}) {
-    CHECK(run({"quantize", "no-such-model", place.path().string() + dots}).err ==
-          "gpt2: " + place.path().string() + dots + ": expected the name of a new directory\n");
-  }
+  check_refused(text + "/new/out", text);
+  check_refused(text + "/out", "Not a directory");
+  check_refused(text, "exists already");
+  check_refused(place.path().string() + "/new/.", "expected the name of a new directory");
+  check_refused(place.path().string() + "/new/..", "expected the name of a new directory");
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
 }
 
@@ -183,22 +160,17 @@ TEST_CASE("quantize writes through links that lead to nothing, but not into them
     fs::create_directory(place.path() / "below");
     fs::create_symlink("../target", place.path() / "below/first");
     fs::create_symlink(target, link);
-    check_parent_refused(link);
+    check_refused(link + "/new/out", link);
     CHECK(run({"quantize", alphabet_model(), link + "/"}).status == 0);
     CHECK(fs::is_symlink(link));
     CHECK(fs::is_symlink(place.path() / "below/first"));
     CHECK(fs::exists(place.path() / "target/model.safetensors"));
     CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 3);
-    check_taken(link, link);
+    check_refused(link, "exists already");
   }
-}
-
-TEST_CASE("quantize refuses a loop of links", "[posix]") {
   const TemporaryDirectory place;
-  const std::string loop = (place.path() / "loop").string();
-  fs::create_symlink("loop", loop);
-  check_taken(loop, loop);
-  CHECK(fs::is_symlink(loop));
+  fs::create_symlink("loop", place.path() / "loop");
+  check_refused((place.path() / "loop").string(), "exists already");
 }
 
 TEST_CASE("quantize refuses NaN weights, and quantizing at load keeps them NaN") {
@@ -227,9 +199,9 @@ TEST_CASE("if saving a quantized model is abandoned half-way, nothing is left be
   const gpt2::Model model = gpt2::Model::load(kModel, {.dtype = gpt2::WeightType::int8});
   int calls = 0;
   CHECK_THROWS_AS(gpt2::save_quantized(model, kModel, place.path() / "out",
-                                    [&](double) {
-                                      if (++calls == 20) throw std::runtime_error("enough");
-                                    }),
+                                       [&](double) {
+                                         if (++calls == 20) throw std::runtime_error("enough");
+                                       }),
                   std::runtime_error);
   CHECK(calls == 20);
   CHECK(fs::is_empty(place.path()));
@@ -268,7 +240,8 @@ TEST_CASE("Ctrl-C while quantize writes leaves a whole model or nothing") {
       }
       return false;
     };
-    while (!is_writing() && command.running()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    while (!is_writing() && command.running())
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
     command.send(signal);
     const int status = command.wait();
     CAPTURE(command.err);
