@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/fail.h"
@@ -11,8 +14,8 @@
 #include "base/paths.h"
 #include "base/text.h"
 #include "formats/model_files.h"
-#include "formats/tensor_table.h"
 #include "gpt2/model.h"
+#include "gpt2/weights.h"
 #include "model/config_json.h"
 #include "model/transformer.h"
 
@@ -21,15 +24,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TensorView view_of(const Weight& weight, const Shape& shape) {
-  const auto floats = weight.float_type();
-  const DType dtype = floats ? by_type(*floats, DType::f32, DType::f16, DType::bf16) : DType::u8;
-  return {dtype, shape, weight.data, weight.bytes()};
-}
-
-TensorView view_of(const Tensor& tensor, const Shape& shape) {
-  const Bytes bytes = std::as_bytes(tensor.values());
-  return {DType::f32, shape, bytes.data(), bytes.size()};
+std::string_view dtype_of(WeightType type) {
+  const auto floats = float_type_of(type);
+  return name_of(floats ? by_type(*floats, DType::f32, DType::f16, DType::bf16) : DType::u8);
 }
 
 void close(std::ofstream& out, const fs::path& file) {
@@ -37,17 +34,17 @@ void close(std::ofstream& out, const fs::path& file) {
   if (!out) fail(file.string(), "cannot be written: ", reason_of(errno));
 }
 
-void write_safetensors(const fs::path& file, const TensorTable& tensors,
+void write_safetensors(const fs::path& file, const std::vector<NamedWeight>& tensors,
                        const std::function<void(double share)>& progress) {
   JsonDocument<nlohmann::json> header;
   header.root["__metadata__"]["format"] = "pt";
   std::size_t offset = 0;
-  for (const auto& [name, tensor] : tensors) {
-    nlohmann::json& entry = header.root[name];
-    entry["dtype"] = name_of(tensor.dtype);
-    entry["shape"] = tensor.shape.sizes();
-    entry["data_offsets"] = std::array{offset, offset + tensor.bytes};
-    offset += tensor.bytes;
+  for (const NamedWeight& tensor : tensors) {
+    nlohmann::json& entry = header.root[tensor.name];
+    entry["dtype"] = dtype_of(tensor.type);
+    entry["shape"] = tensor.shape;
+    entry["data_offsets"] = std::array{offset, offset + tensor.bytes.size()};
+    offset += tensor.bytes.size();
   }
   std::string text = header.root.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
@@ -56,10 +53,10 @@ void write_safetensors(const fs::path& file, const TensorTable& tensors,
   for (int i = 0; i < 8; ++i) out.put(static_cast<char>(length >> (8 * i)));
   out << text;
   std::size_t written = 0;
-  for (const auto& [name, tensor] : tensors) {
+  for (const NamedWeight& tensor : tensors) {
     if (progress) progress(static_cast<double>(written) / static_cast<double>(offset));
-    written += tensor.bytes;
-    if (!(out << text_of({tensor.data, tensor.bytes}))) break;  // close() throws with the reason
+    written += tensor.bytes.size();
+    if (!(out << text_of(tensor.bytes))) break;  // close() throws with the reason
   }
   close(out, file);
 }
@@ -100,12 +97,8 @@ void save_quantized(const Model& model, const fs::path& source, const fs::path& 
   const fs::path& partial = directory.partial();
   try {
     from = fs::absolute(from);  // in case `progress` changes the working directory
-    TensorTable tensors;
-    const auto add = [&](const auto& tensor, const std::string& name, const Shape& shape) {
-      const TensorView view = view_of(tensor, shape);
-      if (view.bytes > 0) tensors[name] = view;  // a bias that the model does not have is empty
-    };
-    for_each_tensor(transformer, add);
+    std::vector<NamedWeight> tensors = weights_of(model);
+    std::ranges::sort(tensors, {}, &NamedWeight::name);
     write_safetensors(partial / "model.safetensors", tensors, progress);
     write_config(partial / "config.json", transformer.config, transformer.lm_head.type);
     copy_side_files(from, partial);

@@ -1,21 +1,219 @@
-#include "gpt2/session.h"
-
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/checked_math.h"
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/mapped_file.h"
 #include "base/new_file.h"
-#include "model/session_header.h"
 #include "model/session_impl.h"
+#include "model/transformer.h"
+
+// The file of a session.
+//
+// All numbers are little-endian, and the parts follow each other without gaps:
+//
+//   the header    below
+//   the tokens    (tokens), 32 bits each
+//   the cache     (n_layer, n_head, 2, computed, head_dim) f32 or f16: keys, then values
+//   the checksum  64 bits: the Hash of everything before it
 
 namespace gpt2 {
 namespace {
 
 namespace fs = std::filesystem;
+
+// The header, with the same bytes as in the file.
+struct SessionHeader {
+  char magic[8];
+  std::uint64_t version;
+  char weight_type[8];  // the name of the weights' type, with zeros after it
+  char kv_type[8];      // the name of the type of keys and values: "f32" or "f16"
+  std::uint64_t model;  // the fingerprint of the model
+  std::uint64_t n_layer;
+  std::uint64_t n_head;
+  std::uint64_t head_dim;
+  std::uint64_t tokens;
+  std::uint64_t computed;  // how many of the first tokens have keys and values in the file
+  std::uint64_t dropped;   // how many tokens of the text Session::slide has dropped
+  std::uint64_t written;   // how many of the last tokens generate() wrote after its prompt
+};
+
+// The parts of a file that has been checked. `tokens` and `cache` point into the mapped file.
+struct SessionParts {
+  SessionHeader header;
+  Bytes tokens;
+  Bytes cache;
+};
+
+constexpr char kMagic[] = {'g', 'p', 't', '2', 's', 'e', 's', 's'};
+constexpr std::uint64_t kVersion = 2;
+
+static_assert(sizeof(SessionHeader) == 12 * 8 && std::endian::native == std::endian::little);
+
+constexpr std::size_t kChecksumBytes = 8;
+constexpr std::size_t kMinBytes = sizeof(SessionHeader) + kChecksumBytes;
+
+// Returns the name of a type without the zeros after it.
+std::string_view type_name(const char (&name)[8]) {
+  return {name, std::find(name, name + sizeof name, '\0')};
+}
+
+// Returns the bytes of each number in the cache. For a type that is not known, this is an arbitrary
+// value; require_same_model() throws an error later.
+std::size_t bytes_of_number(const SessionHeader& header) {
+  return bytes_of(kv_type_named(type_name(header.kv_type)).value_or(KVType::f32));
+}
+
+// Returns the size of the file that the header describes, or nothing if no file can be that large.
+std::optional<std::size_t> size_of(const SessionHeader& header) {
+  const std::size_t sizes[] = {header.n_layer, header.n_head, header.head_dim, header.computed};
+  const auto tokens = checked_product(std::span(&header.tokens, 1), sizeof(TokenId));
+  const auto cache = checked_product(sizes, 2 * bytes_of_number(header));
+  std::size_t size = kMinBytes;
+  if (!tokens || __builtin_add_overflow(size, *tokens, &size)) return std::nullopt;
+  if (!cache || __builtin_add_overflow(size, *cache, &size)) return std::nullopt;
+  return size;
+}
+
+// -- The fingerprint of a model -----------------------------------------------------------------
+
+constexpr std::size_t kSamples = 16;
+constexpr std::size_t kSampleBytes = 256;
+
+// Adds a text to the hash, padded with zeros to whole words as Hash::add needs them.
+void add_text(Hash& hash, std::string text) {
+  text.resize((text.size() + 3) / 4 * 4);
+  hash.add(std::as_bytes(std::span(text)));
+}
+
+void add_to(Hash& hash, const Tensor& tensor) { hash.add(std::as_bytes(tensor.values())); }
+
+void add_to(Hash& hash, const Weight& weight) {
+  add_text(hash, std::string(name_of(weight.type)));
+  const std::uint64_t sizes[] = {weight.k, weight.n, static_cast<std::uint64_t>(weight.layout)};
+  hash.add(std::as_bytes(std::span(sizes)));
+  const Bytes bytes(weight.data, weight.bytes() / 4 * 4);
+  if (bytes.size() <= kSamples * kSampleBytes) {
+    hash.add(bytes);
+    return;
+  }
+  const std::size_t step = (bytes.size() - kSampleBytes) / (kSamples - 1);
+  for (std::size_t i = 0; i < kSamples; ++i) hash.add(bytes.subspan(i * step, kSampleBytes));
+}
+
+// Returns a hash that distinguishes models. It covers the config except for the ids of bos and
+// eos, all biases and parameters of LayerNorm, and the type, the shape and 16 samples of 256 bytes
+// of each matrix. It reads only about 4 KB of each matrix, so it takes milliseconds for any model.
+// The hash is the same on every machine.
+std::uint64_t fingerprint(const Transformer& transformer) {
+  // The ids that begin or end a text do not affect keys and values.
+  Config config = transformer.config;
+  config.bos_token_id.reset();
+  config.eos_token_id.clear();
+
+  Hash hash;
+  add_text(hash, config.to_json());
+  for_each_tensor(transformer,
+                  [&](const auto& tensor, const std::string&, const Shape&) { add_to(hash, tensor); });
+  return hash.value();
+}
+
+// -- The header ---------------------------------------------------------------------------------
+
+// Returns the header of a session of this engine that has no tokens.
+SessionHeader session_header(const Engine& engine) {
+  const Model& model = engine.model();
+  const Config& config = model.config();
+  SessionHeader header = {.magic = {},
+                          .version = kVersion,
+                          .weight_type = {},
+                          .kv_type = {},
+                          .model = fingerprint(*model.transformer()),
+                          .n_layer = config.n_layer,
+                          .n_head = config.n_head,
+                          .head_dim = config.head_dim(),
+                          .tokens = 0,
+                          .computed = 0,
+                          .dropped = 0,
+                          .written = 0};
+  std::copy_n(kMagic, sizeof kMagic, header.magic);
+  name_of(model.weight_type()).copy(header.weight_type, sizeof header.weight_type);
+  name_of(engine.kv_type()).copy(header.kv_type, sizeof header.kv_type);
+  return header;
+}
+
+// Checks a file and returns its parts. Messages begin with `name`.
+SessionParts read_session(Bytes file, const std::string& name) {
+  SessionHeader header;
+  const std::size_t magic = std::min(file.size(), sizeof kMagic);
+  if (magic == 0 || std::memcmp(file.data(), kMagic, magic) != 0) {
+    fail(name, "is not the state of a session: expected a file that begins with ",
+         quote({kMagic, sizeof kMagic}), ", found ", quote(text_of(file.first(magic))),
+         "; to go on with a text, give it as the prompt (--file)");
+  }
+  if (file.size() < kMinBytes) {
+    fail(name, "is cut short: expected at least ", kMinBytes, " bytes, found ", file.size());
+  }
+  std::memcpy(&header, file.data(), sizeof header);
+  if (header.version != kVersion) {
+    fail(name, "has a format that this version cannot read: expected version ", kVersion,
+         ", found ", header.version);
+  }
+  const std::optional<std::size_t> size = size_of(header);
+  if (size != file.size()) {
+    fail(name, "is cut short or damaged: expected ",
+         size ? concat(*size, " bytes") : "sizes in the header that a file can have", ", found ",
+         file.size(), " bytes");
+  }
+  const Bytes contents = file.first(file.size() - kChecksumBytes);
+  Hash hash;
+  hash.add(contents);
+  const auto checksum = load_little_endian<std::uint64_t>(file, contents.size());
+  if (checksum != hash.value()) {
+    fail(name, "is damaged: expected the checksum ", checksum, ", found ", hash.value(),
+         "; save the session again");
+  }
+  const std::size_t cache = sizeof header + header.tokens * sizeof(TokenId);
+  return {header, contents.subspan(sizeof header, cache - sizeof header), contents.subspan(cache)};
+}
+
+// Throws unless the session that was saved had the same weights, and keys and values of the same
+// type, as the sessions of `engine`.
+void require_same_model(const SessionHeader& header, const Engine& engine,
+                        const std::string& name) {
+  const SessionHeader expected = session_header(engine);
+  const auto sizes = [](const SessionHeader& h) {
+    return concat(h.n_layer, " layers of ", h.n_head, " heads of ", h.head_dim, " channels");
+  };
+  if (sizes(header) != sizes(expected)) {
+    fail(name, "is the state of another model: expected ", sizes(expected), ", found ",
+         sizes(header));
+  }
+  const std::string_view weights = type_name(header.weight_type);
+  if (weights != type_name(expected.weight_type)) {
+    fail(name, "is the state of a model with other weights: expected ",
+         type_name(expected.weight_type), ", found ", quote(weights),
+         "; load the model with that type (LoadOptions::dtype, or --dtype)");
+  }
+  const std::string_view type = type_name(header.kv_type);
+  if (type != type_name(expected.kv_type)) {
+    fail(name, "is a state with keys and values of another type: expected ",
+         type_name(expected.kv_type), ", found ", quote(type),
+         "; choose that type (EngineOptions::kv_type, or --kv)");
+  }
+  if (header.model != expected.model) {
+    fail(name, "is the state of another model, of the same size: expected the hash ",
+         expected.model, ", found ", header.model, "; load the model that it was saved with");
+  }
+}
 
 std::vector<TokenId> tokens_of(const SessionParts& parts, const Config& config,
                                const std::string& name) {
@@ -52,7 +250,9 @@ void for_each_head(const Config& config, const F& f) {
 
 }  // namespace
 
-bool is_session_file(const fs::path& file) { return has_session_magic(MappedFile(file).bytes()); }
+bool is_session_file(const fs::path& file) {
+  return text_of(MappedFile(file).bytes()).starts_with({kMagic, sizeof kMagic});
+}
 
 void save_session(const Session& session, const fs::path& file) {
   const Session::Impl* const impl = session.impl();

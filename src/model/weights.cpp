@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/fail.h"
+#include "gpt2/weights.h"
 #include "model/convert.h"
 
 namespace gpt2 {
@@ -140,6 +141,14 @@ void fill(Tensor& tensor, const TensorView& view) {
   widen_kernel(float_type_of(view.dtype))(tensor.data(), view.data, tensor.size());
 }
 
+WeightType type_of(const Weight& weight) { return weight.type; }
+WeightType type_of(const Tensor&) { return WeightType::f32; }
+
+std::span<const std::byte> bytes_of(const Weight& weight) { return {weight.data, weight.bytes()}; }
+std::span<const std::byte> bytes_of(const Tensor& tensor) {
+  return std::as_bytes(std::span(tensor.data(), tensor.size()));
+}
+
 const char* group_of(std::string_view name) {
   if (name.find("ln_") != std::string_view::npos) return "norms";
   if (name.find(".attn.") != std::string_view::npos) return "attention";
@@ -191,6 +200,21 @@ std::shared_ptr<Transformer> bind_weights(const Config& config,
   names.finish();
   convert_all(*transformer, options.dtype, checkpoint->mappings, options.progress);
   return transformer;
+}
+
+std::vector<NamedWeight> weights_of(const Model& model) {
+  std::vector<NamedWeight> list;
+  for_each_tensor(*model.transformer(),
+                  [&](const auto& tensor, const std::string& name, const Shape& shape) {
+                    const std::span<const std::byte> bytes = bytes_of(tensor);
+                    if (bytes.empty()) return;  // a bias that the checkpoint does not have
+                    const auto sizes = shape.sizes();
+                    list.push_back({.name = name,
+                                    .shape = {sizes.begin(), sizes.end()},
+                                    .type = type_of(tensor),
+                                    .bytes = bytes});
+                  });
+  return list;
 }
 
 }  // namespace gpt2
