@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "inspect/vectors.h"
-#include "model/layer_norm_statistics.h"
+#include "model/watch.h"
 
 namespace gpt2 {
 namespace {

@@ -178,8 +178,16 @@ constexpr std::size_t attention_scratch_bytes(std::size_t keys) {
 /// The max number of walks of a kernel.
 inline constexpr std::size_t kMaxWalks = 6;
 
-/// A kernel, compiled for several walks. A walk is the order in which a product reads its weights,
-/// and how far ahead it prefetches them. All walks give the same bits. Which one is the fastest
+/// A kernel that reads its weights in one order, and prefetches them so far ahead.
+template <class Kernel>
+struct Walk {
+  const char* name;  ///< for people: "8 rows, prefetched"
+  Kernel kernel;
+  /// Whether one thread computes several rows faster by columns than with this walk.
+  bool needs_threads = false;
+};
+
+/// A kernel, compiled for several walks. All walks give the same bits. Which one is the fastest
 /// depends on the prefetchers of the CPU and on the shape of the weights, so an engine finds it out
 /// while it runs (model/walk_choices.h).
 template <class Kernel>
@@ -187,11 +195,16 @@ struct Walks {
   std::size_t count;                ///< the number of walks, all of which suit a single row
   std::size_t of_several_rows = 1;  ///< how many of them, from the first on, suit several rows
   std::size_t min_rows = 2, max_rows = kMaxRows;  ///< what several rows are
-  const char* name[kMaxWalks];                    ///< for people: "8 rows, prefetched"
-  Kernel kernel[kMaxWalks];
+  Walk<Kernel> walk[kMaxWalks];
+
+  /// Returns how many walks, from the first on, suit a product of this many rows.
+  [[nodiscard]] constexpr std::size_t suiting(std::size_t rows) const {
+    if (rows == 1) return count;
+    return min_rows <= rows && rows <= max_rows ? of_several_rows : 1;
+  }
 
   /// Returns the kernel with the walk to use if nothing has been measured.
-  constexpr Kernel operator*() const { return kernel[0]; }
+  constexpr Kernel operator*() const { return walk[0].kernel; }
 };
 
 /// What the blocks of one draw have in common: the counter of a block of Philox is {number of the

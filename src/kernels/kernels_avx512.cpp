@@ -8,10 +8,10 @@ namespace {
 template <class Codes>
 constexpr Walks<Kernels::QuantizedMatmulKernel> with_amx(
     Walks<Kernels::QuantizedMatmulKernel> walks) {
-  walks.kernel[0] = amx_matmul<avx512::Vec, Codes, kOnePanel>;
-  walks.kernel[1] = amx_matmul<avx512::Vec, Codes, kOnePanelFar>;
-  walks.kernel[2] = amx_matmul<avx512::Vec, Codes, kFourPanels>;
-  walks.kernel[3] = amx_matmul<avx512::Vec, Codes, kFourPanelsAhead>;
+  walks.walk[0].kernel = amx_matmul<avx512::Vec, Codes, kOnePanel>;
+  walks.walk[1].kernel = amx_matmul<avx512::Vec, Codes, kOnePanelFar>;
+  walks.walk[2].kernel = amx_matmul<avx512::Vec, Codes, kFourPanels>;
+  walks.walk[3].kernel = amx_matmul<avx512::Vec, Codes, kFourPanelsAhead>;
   return walks;
 }
 

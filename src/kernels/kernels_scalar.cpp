@@ -8,20 +8,20 @@ namespace gpt2 {
 template <class Stored>
 inline constexpr Walks<Kernels::ChunksKernel> kChunkWalks<scalar::Vec, Stored> = {
     .count = 1,
-    .name = {"4 rows of 2 vectors"},
-    .kernel = {matmul_chunks_kn<scalar::Vec, ChunkWalk{4, 2, Prefetch::none, false}, Stored>}};
+    .walk = {{"4 rows of 2 vectors",
+              matmul_chunks_kn<scalar::Vec, ChunkWalk{4, 2, Prefetch::none, false}, Stored>}}};
 
 template <class Stored>
 inline constexpr Walks<Kernels::MatmulKernel> kDotWalks<scalar::Vec, Stored> = {
     .count = 1,
-    .name = {"2 streams of 256 bytes"},
-    .kernel = {matmul_nk<scalar::Vec, DotWalk{2, 256, 0}, Stored>}};
+    .walk = {{"2 streams of 256 bytes",
+              matmul_nk<scalar::Vec, DotWalk{2, 256, 0}, Stored>}}};
 
 template <class Codes>
 inline constexpr Walks<Kernels::QuantizedMatmulKernel> kQuantizedWalks<scalar::Vec, Codes> = {
     .count = 1,
-    .name = {"1 panel, prefetched"},
-    .kernel = {quantized_matmul<scalar::Vec, Codes, kOnePanel>}};
+    .walk = {{"1 panel, prefetched",
+              quantized_matmul<scalar::Vec, Codes, kOnePanel>}}};
 
 constinit const Kernels kScalarKernels = kTable<scalar::Vec>;
 constinit const NormKernels kScalarNorm = kNormTable<scalar::Vec>;

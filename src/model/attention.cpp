@@ -13,17 +13,16 @@ namespace {
 constexpr std::size_t kQueryRows = 48;
 
 // The heads of one layer in one pass, numbered slice by slice: head i is head i % n_head of slice
-// i / n_head. If `only_wanted` is true, only the rows whose logits were requested are queries.
+// i / n_head. If pass.only_wanted is true, only the rows whose logits were requested are queries.
 class Heads {
  public:
-  Heads(const Attention& attention, const Batch& batch, Matrix qkv, const Workspace& ws,
-        bool only_wanted)
+  Heads(const Attention& attention, const Pass& pass, Matrix qkv)
       : attention_(attention),
-        batch_(batch),
-        leaves_rows_(only_wanted && batch.logits.size() < qkv.rows),
-        queries_(leaves_rows_ ? batch.wanted : batch.slices),
+        batch_(pass.batch),
+        leaves_rows_(pass.only_wanted && batch_.logits.size() < qkv.rows),
+        queries_(leaves_rows_ ? batch_.wanted : batch_.slices),
         qkv_(qkv),
-        attended_(ws.attended.top(leaves_rows_ ? batch.logits.size() : qkv.rows)) {
+        attended_(pass.ws.attended.top(leaves_rows_ ? batch_.logits.size() : qkv.rows)) {
     for (const Batch::Slice& slice : queries_) {
       max_queries_ = std::max(max_queries_, slice.rows);
       max_keys_ = std::max(max_keys_, slice.first + slice.rows);
@@ -69,12 +68,6 @@ class Heads {
   // Returns the type of the keys and values of head i.
   [[nodiscard]] KVType type(std::size_t i) const {
     return queries_[i / attention_.n_head].cache->type();
-  }
-
-  // Returns the rows of x that are queries. If x has other rows, first moves the queries to the
-  // front of x.
-  [[nodiscard]] Matrix rows_of_queries(Matrix x) const {
-    return leaves_rows_ ? batch_.move_wanted(x) : x;
   }
 
  private:
@@ -215,23 +208,17 @@ void attend(Team& team, const Heads& heads, Workspace& ws) {
 
 }  // namespace
 
-Matrix Attention::forward(Team& team, Matrix x, ConstMatrix normed, const Batch& batch,
-                          Workspace& ws, bool only_wanted) const noexcept {
-  const Matrix qkv = ws.qkv.top(normed.rows);
-  c_attn.forward(team, qkv, normed, ws);
-  if (batch.watch) batch.watch->show_queries_keys_values(layer, batch, qkv);
+Branch Attention::operator()(const Rows& x) const noexcept {
+  Pass& pass = x.pass;
+  const Matrix qkv = pass.ws.qkv.top(x.rows);
+  c_attn.forward(pass, qkv, x);
+  if (pass.watch) pass.watch->show_queries_keys_values(pass, qkv);
 
-  const Heads heads(*this, batch, qkv, ws, only_wanted);
-  attend(team, heads, ws);
-
-  if (batch.watch) {
-    batch.watch->show_attention(layer, batch, qkv, scale, heads.attended(), ws);
-    batch.watch->show(Observed::head_outputs, layer, batch, heads.attended());
-  }
-
-  x = heads.rows_of_queries(x);
-  add_branch(team, x, c_proj, heads.attended(), batch, ws, Observed::attn_output, layer);
-  return x;
+  const Heads heads(*this, pass, qkv);
+  attend(pass.team, heads, pass.ws);
+  if (pass.watch) pass.watch->show_attention(pass, qkv, scale, heads.attended());
+  pass.show(Observed::head_outputs, heads.attended());
+  return {c_proj, heads.attended(), Observed::attn_output};
 }
 
 }  // namespace gpt2

@@ -1,9 +1,7 @@
 #pragma once
 
-#include "base/team.h"
-#include "model/batch.h"
 #include "model/linear.h"
-#include "model/workspace.h"
+#include "model/pass.h"
 
 namespace gpt2 {
 
@@ -17,11 +15,10 @@ struct Attention {
   /// says so (scale_attn_weights and scale_attn_by_inverse_layer_idx).
   float scale;
 
-  /// x += attn(normed). Appends the keys and values of the batch to its caches. x, normed: (rows,
-  /// n_embd). Returns x. If `only_wanted` is true, moves the rows whose logits were requested to
-  /// the front of x and returns only these rows. Uses ws.qkv and ws.attended.
-  Matrix forward(Team& team, Matrix x, ConstMatrix normed, const Batch& batch, Workspace& ws,
-                 bool only_wanted) const noexcept;
+  /// Returns c_proj(attention(c_attn(x))), and appends the keys and values of x to their caches. If
+  /// pass.only_wanted is true, returns only the rows whose logits were requested. Uses ws.qkv and
+  /// ws.attended.
+  [[nodiscard]] Branch operator()(const Rows& x) const noexcept;
 };
 
 }  // namespace gpt2

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <vector>
 
 #include "base/fail.h"
-#include "base/system/threads.h"
+#include "gpt2/embed.h"
 #include "gpt2/runtime.h"
 #include "model/engine_impl.h"
 #include "model/session_impl.h"
@@ -54,16 +55,27 @@ void check(const Slice& slice, std::span<const Slice> all, const Model& model,
   check_rows(slice, count, result);
 }
 
-// Adds the first `count` of the session's tokens that have not been computed yet to the batch.
-// `results` receives `size` floats for each of the session's last tokens. `index` is the index of
-// the slice.
-void add(Batch& batch, Session::Impl& session, std::size_t index, std::size_t count,
-         std::span<float> results, std::size_t size) {
+// Appends the tokens of the slices to their sessions, and notes which of them may be changed.
+void append(std::span<const Slice> slices, const Watch* watch) {
+  for (const Slice& slice : slices) {
+    slice.session->append(slice.tokens);
+    Session::Impl& session = *slice.session->impl();
+    if (watch && watch->may_change()) {
+      session.unchanged = std::min(session.unchanged, session.computed);
+    }
+  }
+}
+
+// Adds as many tokens of the session as fit, of those that have not been computed yet, to the
+// batch. `results` receives `size` floats for each of the session's last tokens. `index` is the
+// index of the slice.
+void add(Batch& batch, Session::Impl& session, std::size_t index, std::span<float> results,
+         std::size_t size) {
   const std::size_t begin = session.computed;
-  const std::size_t end = begin + count;
+  const std::size_t end = std::min(session.tokens.size(), begin + kMaxRows - batch.tokens.size());
   const std::size_t unwanted = session.tokens.size() - results.size() / size;
   const std::size_t from = std::clamp(unwanted, begin, end);
-  batch.slices.push_back({&session.cache, batch.tokens.size(), count, begin, index});
+  batch.slices.push_back({&session.cache, batch.tokens.size(), end - begin, begin, index});
   batch.wanted.push_back({&session.cache, batch.logits.size(), end - from, from, index});
   for (std::size_t i = begin; i < end; ++i) {
     if (i >= from) batch.logits.push_back(results.data() + (i - unwanted) * size);
@@ -71,6 +83,22 @@ void add(Batch& batch, Session::Impl& session, std::size_t index, std::size_t co
     batch.position.push_back(i);
   }
   session.computed = end;
+}
+
+// Computes the logits of at most kMaxRows states. Does not allocate: the batch has room for the
+// addresses of so many rows.
+void unembed_rows(Engine::Impl& engine, ConstMatrix states, float* logits,
+                  const UnembedOptions& options) {
+  const Transformer& transformer = *engine.model.transformer();
+  Pass pass{engine.crew->team, engine.workspace, engine.batch};
+  const Rows x = {engine.workspace.x.top(states.rows), pass};
+  for (std::size_t i = 0; i < states.rows; ++i) {
+    std::copy_n(states.row(i), states.cols, x.row(i));
+    engine.batch.logits.push_back(logits + i * transformer.lm_head.n);
+  }
+  const Matrix normed = options.ln_f ? transformer.ln_f(x) : x;
+  project_rows(pass, engine.batch.logits.data(), transformer.lm_head, normed);
+  engine.batch.clear();
 }
 
 }  // namespace
@@ -135,40 +163,32 @@ Engine Engine::Impl::engine_of(const Model& draft) {
   return Engine(std::move(engine));
 }
 
-void Engine::Impl::run(const Model& weights) noexcept {
-  const std::size_t rows = batch.tokens.size();
-  Team& team = crew->team;
-  team.resize(fewer_threads ? useful_threads(weights, rows, threads) : threads);
+void Engine::Impl::prepare(const Model& weights, std::size_t rows) noexcept {
+  crew->team.resize(fewer_threads ? useful_threads(weights, rows, threads) : threads);
   if (rows > kFewRows) workspace.expect_many_rows();
-  weights.transformer()->forward(team, batch, workspace);
-  batch.clear();
 }
 
 void Engine::Impl::forward(std::span<const Slice> slices, const Model& weights,
                            std::optional<std::size_t> hidden_stage, Watch* watch) {
   const Result result = result_of(model.config(), hidden_stage.has_value());
   for (const Slice& slice : slices) check(slice, slices, model, result);
-  const auto lock = crew->lock();
-  const DefaultFloatState state;
-  crew->team.restart_after_fork();
-  batch.clear();  // after fork(), it may contain an unfinished batch of one of the parent's threads
-  batch.hidden_stage = hidden_stage;
-  batch.watch = watch;
-  for (std::size_t index = 0; index < slices.size(); ++index) {
-    const Slice& slice = slices[index];
-    slice.session->append(slice.tokens);
-    Session::Impl& session = *slice.session->impl();
-    if (watch && watch->may_change()) {
-      session.unchanged = std::min(session.unchanged, session.computed);
+  with_crew([&] {
+    append(slices, watch);
+    Pass pass{crew->team, workspace, batch, hidden_stage, watch};
+    const auto run = [&] {
+      prepare(weights, batch.tokens.size());
+      weights.transformer()->forward(pass);
+      batch.clear();
+    };
+    for (std::size_t index = 0; index < slices.size(); ++index) {
+      Session::Impl& session = *slices[index].session->impl();
+      while (session.computed < session.tokens.size()) {
+        if (batch.tokens.size() == kMaxRows) run();
+        add(batch, session, index, slices[index].logits, result.size);
+      }
     }
-    while (session.computed < session.tokens.size()) {
-      if (batch.tokens.size() == kMaxRows) run(weights);
-      const std::size_t waiting = session.tokens.size() - session.computed;
-      const std::size_t count = std::min(waiting, kMaxRows - batch.tokens.size());
-      add(batch, session, index, count, slice.logits, result.size);
-    }
-  }
-  if (!batch.tokens.empty()) run(weights);
+    if (!batch.tokens.empty()) run();
+  });
 }
 
 Engine::Engine(const Model& model, const EngineOptions& options) {
@@ -201,6 +221,46 @@ KVType Engine::kv_type() const noexcept { return impl_->kv_type; }
 std::vector<WalkChoice> Engine::walks() const {
   const auto lock = impl_->crew->lock();
   return impl_->workspace.walks.list();
+}
+
+void check_layer(std::size_t layer, const Config& config) {
+  if (layer <= config.n_layer) return;
+  reject("the layer must be from 0, the embeddings, to ", config.n_layer,
+         ", the output of the last block, got ", layer);
+}
+
+void hidden_states(std::span<const HiddenSlice> slices, std::size_t layer) {
+  if (slices.empty()) return;
+  std::vector<Slice> same;
+  for (const auto& [session, tokens, states] : slices) same.push_back({session, tokens, states});
+  const Engine engine = session_of(same.front()).engine;
+  const std::size_t n_layer = engine.model().config().n_layer;
+  check_layer(layer, engine.model().config());
+  // The transformer's stage n_layer is the output of the last block before ln_f.
+  engine.impl().forward(same, engine.model(), layer < n_layer ? layer : n_layer + 1);
+}
+
+void unembed(const Engine& engine, std::span<const float> states, std::span<float> logits,
+             const UnembedOptions& options) {
+  Engine::Impl& own = engine.impl();
+  const std::size_t n_embd = own.model.config().n_embd;
+  const std::size_t vocab_size = own.model.config().vocab_size;
+  const std::size_t count = states.size() / n_embd;
+  if (states.size() % n_embd != 0) {
+    reject("hidden states take a multiple of ", n_embd, " floats, got ", states.size());
+  }
+  if (logits.size() != count * vocab_size) {
+    reject("the logits of ", count, " hidden states take ", count * vocab_size,
+           " floats, got room for ", logits.size());
+  }
+  own.with_crew([&] {
+    for (std::size_t begin = 0; begin < count; begin += kMaxRows) {
+      const std::size_t rows = std::min(count - begin, kMaxRows);
+      own.prepare(own.model, rows);
+      unembed_rows(own, {states.data() + begin * n_embd, rows, n_embd, n_embd},
+                   logits.data() + begin * vocab_size, options);
+    }
+  });
 }
 
 }  // namespace gpt2

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "base/process_mutex.h"
+#include "base/system/threads.h"
 #include "base/team.h"
 #include "gpt2/engine.h"
-#include "model/batch.h"
 #include "model/transformer.h"
 #include "model/workspace.h"
 
@@ -16,6 +16,10 @@ namespace gpt2 {
 /// Returns the number of threads, at most `max_threads`, with which a pass of `rows` rows is
 /// expected to be fastest.
 [[nodiscard]] int useful_threads(const Model& model, std::size_t rows, int max_threads) noexcept;
+
+/// Throws Error(invalid_argument) unless a model with this config has hidden states of this layer
+/// (see gpt2/embed.h).
+void check_layer(std::size_t layer, const Config& config);
 
 struct Engine::Impl {
   Impl(const Model& model, const EngineOptions& options);
@@ -33,7 +37,7 @@ struct Engine::Impl {
   /// values.
   ///
   /// If `hidden_stage` is set, the `logits` of the slices receive the hidden states of that stage
-  /// instead (see Batch), n_embd floats for each row. If `watch` is set, it receives the
+  /// instead (see Pass), n_embd floats for each row. If `watch` is set, it receives the
   /// intermediate results of the passes.
   void forward(std::span<const Slice> slices, const Model& weights,
                std::optional<std::size_t> hidden_stage = std::nullopt, Watch* watch = nullptr);
@@ -47,8 +51,18 @@ struct Engine::Impl {
     crew->team.for_each(count, f);
   }
 
-  /// Runs one forward pass over the batch and then empties it.
-  void run(const Model& weights) noexcept;
+  /// Calls f() with the lock of the crew, and the threads in the state that passes need.
+  template <class F>
+  void with_crew(const F& f) {
+    const auto lock = crew->lock();
+    const DefaultFloatState state;
+    crew->team.restart_after_fork();
+    batch.clear();  // after fork(), it may contain an unfinished one of one of the parent's threads
+    f();
+  }
+
+  /// Sets the number of threads and the memory for a pass of `rows` rows.
+  void prepare(const Model& weights, std::size_t rows) noexcept;
 
   /// The threads that run passes. An engine shares them with the engines of its drafts.
   struct Crew {

@@ -7,7 +7,6 @@
 #include "base/fail.h"
 #include "base/system/threads.h"
 #include "kernels/kernels.h"
-#include "model/layer_norm_rows.h"
 
 namespace gpt2 {
 namespace {
@@ -56,8 +55,11 @@ Tensor LayerNorm::operator()(const Tensor& x) const {
 
 void LayerNorm::forward(float* y, const float* x, std::size_t rows) const noexcept {
   const DefaultFloatState state;
+  const float* const scale = weight.size() > 0 ? weight.data() : nullptr;
+  const float* const shift = bias.size() > 0 ? bias.data() : nullptr;
   // element_count() does not throw, because the constructor has called it before.
-  layer_norm_rows(*this, y, x, rows, normalized_shape_.element_count());
+  const std::size_t n = normalized_shape_.element_count();
+  norm_kernels().layer_norm(y, x, scale, shift, rows, n, eps_);
 }
 
 }  // namespace gpt2

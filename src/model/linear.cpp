@@ -1,7 +1,8 @@
 #include "model/linear.h"
 
 #include <algorithm>
-#include <span>
+
+#include "model/watch.h"
 
 namespace gpt2 {
 namespace {
@@ -28,23 +29,8 @@ bool has_chunks(const Weight& weight, std::size_t rows) {
   return weight.float_type() && weight.layout == Weight::Layout::kn && rows <= kChunkRows;
 }
 
-// Calls product(walk) with the walk that `ws` chooses for this number of rows.
-template <class F>
-void with_walk(const Weight& weight, std::size_t rows, Workspace& ws, const F& product) {
-  const auto choose = [&](const auto& walks) {
-    const bool are_several = walks.min_rows <= rows && rows <= walks.max_rows;
-    const std::size_t several = are_several ? walks.of_several_rows : 1;
-    const std::size_t count = rows == 1 ? walks.count : several;
-    ws.walks.run(weight, rows, std::span(walks.name).first(count), product);
-  };
-  const auto floats = weight.float_type();
-  if (!floats) return choose(quantized_walks(weight.type));
-  if (has_chunks(weight, rows)) return choose(chunk_walks(*floats));
-  choose(float_walks(*floats, weight.layout));
-}
-
 // Quantizes the rows of x for a product with a quantized weight. Does nothing for other weights.
-QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspace& ws) {
+QuantizedRows quantize(Pass& pass, const Weight& weight, ConstMatrix x) {
   if (!weight.is_quantized()) return {};
   const std::size_t block = weight.block();
   const std::size_t blocks = ceil_div(weight.k, block);
@@ -52,10 +38,11 @@ QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspac
       weight.type == WeightType::int8 ? kernels().quantize_row_int8 : kernels().quantize_row_int4;
   const auto row_at = [&](std::size_t group, std::size_t row) -> QuantizedRows {
     const std::size_t at = group * blocks * kRowGroup + row;
+    const Workspace& ws = pass.ws;
     return {ws.values.data() + at * block, ws.scales.data() + at, ws.offsets.data() + at, blocks};
   };
   // The rows of a group share cache lines, so one thread writes all of them.
-  team.for_ranges(x.rows, kRowGroup, [&](std::size_t begin, std::size_t end, int) {
+  pass.team.for_ranges(x.rows, kRowGroup, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t i = begin; i < end; ++i) {
       quantize_row(row_at(i / kRowGroup, i % kRowGroup), x.row(i), weight.k);
     }
@@ -63,14 +50,26 @@ QuantizedRows quantize(Team& team, const Weight& weight, ConstMatrix x, Workspac
   return row_at(0, 0);
 }
 
-void multiply(const Matmul& product, const Weight& weight, const QuantizedRows& quantized,
-              std::size_t walk, std::size_t begin, std::size_t end, float* scratch) {
-  const auto floats = weight.float_type();
-  if (!floats) {
-    const auto kernel = quantized_walks(weight.type).kernel[walk];
-    return kernel(product, quantized, begin, end, scratch);
+// A range of columns of a product, for a kernel of either kind.
+struct Columns {
+  const Matmul& product;
+  const QuantizedRows& quantized;
+  std::size_t begin, end;
+  float* scratch;
+
+  void compute(Kernels::MatmulKernel kernel) const { kernel(product, begin, end, scratch); }
+  void compute(Kernels::QuantizedMatmulKernel kernel) const {
+    kernel(product, quantized, begin, end, scratch);
   }
-  float_walks(*floats, weight.layout).kernel[walk](product, begin, end, scratch);
+};
+
+// Calls product(walk) with the walk of a kernel that computes columns of this many rows.
+template <class F>
+void with_walk(const Weight& weight, std::size_t rows, WalkChoices& choices, const F& product) {
+  if (const auto floats = weight.float_type()) {
+    return choices.run(weight, rows, float_walks(*floats, weight.layout), product);
+  }
+  choices.run(weight, rows, quantized_walks(weight.type), product);
 }
 
 // Returns the number of columns in a task. Products of few rows stream the weights, so each thread
@@ -85,9 +84,7 @@ std::size_t columns_per_task(std::size_t n, std::size_t rows, int threads) {
 
 // Multiplies at most kChunkRows rows with float weights that lie as [k, n]. The threads share out
 // the chunks of k, so that each thread reads long runs of memory, and then add up the chunk sums.
-// On Zen 5, this makes decoding with GPT-2 124M 1.22 times as fast as sharing out columns, in f32
-// and in bf16, with one thread and with two. Batches of 2 and 4 texts in f32 are 1.16 times as fast
-// with two threads; with one thread, 2 texts were 0.97 times as fast.
+// Decoding with GPT-2 124M is 1.22 times as fast as if they shared out columns (Zen 5).
 void multiply_by_chunks(Team& team, const Matmul& product, Kernels::ChunksKernel sum_chunks,
                         std::size_t columns, Workspace& ws) {
   const std::size_t sums = chunk_sums_floats(product.k, product.n);
@@ -102,9 +99,11 @@ void multiply_by_chunks(Team& team, const Matmul& product, Kernels::ChunksKernel
 
 }  // namespace
 
-void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output output,
+void Linear::forward(Pass& pass, Matrix y, ConstMatrix x, Output output,
                      ActivationKernel activation) const noexcept {
-  const QuantizedRows quantized = quantize(team, weight, x, ws);
+  Team& team = pass.team;
+  Workspace& ws = pass.ws;
+  const QuantizedRows quantized = quantize(pass, weight, x);
   const Matmul product{.y = y.data,
                        .y_stride = y.stride,
                        .x = x.data,
@@ -117,44 +116,64 @@ void Linear::forward(Team& team, Matrix y, ConstMatrix x, Workspace& ws, Output 
                        .activation = activation,
                        .accumulate = output == Output::accumulate};
   const std::size_t columns = columns_per_task(weight.n, x.rows, team.size());
-  with_walk(weight, x.rows, ws, [&](std::size_t walk) {
-    // One thread computes several rows faster by columns, except with a walk that reads chunks.
-    if (has_chunks(weight, x.rows) && (x.rows == 1 || team.size() > 1 || walk > 0)) {
-      const auto sum_chunks = chunk_walks(*weight.float_type()).kernel[walk];
-      return multiply_by_chunks(team, product, sum_chunks, columns, ws);
-    }
+  const auto multiply_by_columns = [&](auto kernel) {
     team.for_ranges(weight.n, columns, [&](std::size_t begin, std::size_t end, int rank) {
-      multiply(product, weight, quantized, walk, begin, end, ws.scratch(rank));
+      Columns{product, quantized, begin, end, ws.scratch(rank)}.compute(kernel);
     });
+  };
+  if (!has_chunks(weight, x.rows)) {
+    return with_walk(weight, x.rows, ws.walks,
+                     [&](const auto& walk) { multiply_by_columns(walk.kernel); });
+  }
+  const FloatType type = *weight.float_type();
+  ws.walks.run(weight, x.rows, chunk_walks(type), [&](const auto& walk) {
+    if (walk.needs_threads && x.rows > 1 && team.size() == 1) {
+      return multiply_by_columns(*float_walks(type, weight.layout));
+    }
+    multiply_by_chunks(team, product, walk.kernel, columns, ws);
   });
 }
 
-void project_rows(Team& team, float* const* rows, const Weight& weight, ConstMatrix x,
-                  Workspace& ws) noexcept {
-  const QuantizedRows quantized = quantize(team, weight, x, ws);
-  const auto project = [&](std::size_t walk, std::size_t begin, std::size_t end, int rank) {
+void operator+=(Rows& x, const Branch& branch) noexcept {
+  Pass& pass = x.pass;
+  if (branch.input.rows < x.rows) x.rows = pass.batch.move_wanted(x).rows;
+  if (!pass.watch || !pass.watch->wants(branch.what, pass.layer)) {
+    branch.linear.forward(pass, x, branch.input, Linear::Output::accumulate);
+    return;
+  }
+  const Matrix added = pass.ws.normed.top(x.rows);
+  branch.linear.forward(pass, added, branch.input);
+  pass.show(branch.what, added);
+  for (std::size_t i = 0; i < x.rows; ++i) kernels().add(x.row(i), added.row(i), x.cols);
+}
+
+void project_rows(Pass& pass, float* const* results, const Weight& weight,
+                  ConstMatrix x) noexcept {
+  constexpr std::size_t kTile = Workspace::kTileColumns;
+  const QuantizedRows quantized = quantize(pass, weight, x);
+  const auto project = [&](auto kernel, std::size_t begin, std::size_t end, int rank) {
     const Weight part = weight.columns(begin, end);
-    float* const tile = ws.tile(rank);
+    float* const tile = pass.ws.tile(rank);
     const Matmul product{.y = tile,
-                         .y_stride = Workspace::kTileColumns,
+                         .y_stride = kTile,
                          .x = x.data,
                          .x_stride = x.stride,
                          .w = part.data,
                          .m = x.rows,
                          .k = part.k,
                          .n = part.n};
-    multiply(product, part, quantized, walk, 0, part.n, ws.scratch(rank));
+    Columns{product, quantized, 0, part.n, pass.ws.scratch(rank)}.compute(kernel);
     for (std::size_t i = 0; i < x.rows; ++i) {
-      std::copy_n(tile + i * Workspace::kTileColumns, end - begin, rows[i] + begin);
+      std::copy_n(tile + i * kTile, end - begin, results[i] + begin);
     }
   };
   // The tiles of a task are adjacent, because the hardware prefetches the memory after each tile.
-  constexpr std::size_t kTile = Workspace::kTileColumns;
+  Team& team = pass.team;
   const std::size_t share = ceil_div(weight.n, kTile * 8 * static_cast<std::size_t>(team.size()));
-  with_walk(weight, x.rows, ws, [&](std::size_t walk) {
+  with_walk(weight, x.rows, pass.ws.walks, [&](const auto& walk) {
     team.for_ranges(weight.n, share * kTile, [&](std::size_t begin, std::size_t end, int rank) {
       for (std::size_t n = begin; n < end; n += kTile) {
-        project(walk, n, std::min(end, n + kTile), rank);
+        project(walk.kernel, n, std::min(end, n + kTile), rank);
       }
     });
   });

@@ -18,6 +18,7 @@
 #include "gpt2/weights.h"
 #include "model/config_json.h"
 #include "model/transformer.h"
+#include "tensor/dtype.h"
 
 namespace gpt2 {
 namespace {

@@ -45,11 +45,38 @@ void copy_wanted(const Batch& batch, ConstMatrix states) noexcept {
 
 }  // namespace
 
+Rows Norm::operator()(const Rows& x) const noexcept {
+  const Rows y = {x.pass.ws.normed.top(x.rows), x.pass};
+  const float* const scale = weight.size() > 0 ? weight.data() : nullptr;
+  const float* const shift = bias.size() > 0 ? bias.data() : nullptr;
+  constexpr std::size_t kRows = 8;  // take about a microsecond, as long as sharing them out
+  x.pass.team.for_ranges(x.rows, kRows, [&](std::size_t begin, std::size_t end, int) {
+    norm_kernels().layer_norm(y.row(begin), x.row(begin), scale, shift, end - begin, x.cols, eps());
+  });
+  if (x.pass.watch) x.pass.watch->show_norm(*this, x, y);
+  return y;
+}
+
+Rows Embedding::operator()(Pass& pass) const noexcept {
+  const Batch& batch = pass.batch;
+  const Rows x = {pass.ws.x.top(batch.tokens.size()), pass};
+  pass.team.for_each(x.rows, [&](std::size_t i, int) {
+    wte.read_row(x.row(i), static_cast<std::size_t>(batch.tokens[i]));
+    float* const position = pass.ws.normed.row(i);
+    wpe.read_row(position, batch.position[i]);
+    kernels().add(x.row(i), position, x.cols);
+  });
+  return x;
+}
+
 Transformer Transformer::without_weights(const Config& config, Weight::Layout of_linears,
                                          std::size_t max_layers) {
+  using enum Observed;
   const std::size_t n_embd = config.n_embd;
   const std::size_t inner = config.inner_dim();
-  const LayerNorm norm(Shape{n_embd}, config.layer_norm_epsilon, false);
+  const auto norm = [&](Observed statistics, Observed output) {
+    return Norm{LayerNorm(Shape{n_embd}, config.layer_norm_epsilon, false), statistics, output};
+  };
   // Returns a weight with `rows` rows of n_embd numbers. Each row is an output feature.
   const auto table = [&](std::size_t rows, WeightType type) {
     return Weight{nullptr, type, Weight::Layout::nk, n_embd, rows};
@@ -62,19 +89,19 @@ Transformer Transformer::without_weights(const Config& config, Weight::Layout of
       // Position embeddings are never quantized, because a pass reads only one row for each token.
       .embedding = {table(config.vocab_size, config.quantized),
                     table(config.n_positions, WeightType::stored)},
-      .ln_f = norm,
+      .ln_f = norm(ln_f_statistics, ln_f_output),
       .lm_head = table(config.vocab_size, config.quantized)};
   for (std::size_t layer = 0; layer < std::min(config.n_layer, max_layers); ++layer) {
     float scale = 1.0f;
     if (config.scale_attn_weights) scale /= std::sqrt(static_cast<float>(config.head_dim()));
     if (config.scale_attn_by_inverse_layer_idx) scale /= static_cast<float>(layer + 1);
-    transformer.blocks.push_back({.ln_1 = norm,
+    transformer.blocks.push_back({.ln_1 = norm(ln_1_statistics, ln_1_output),
                                   .attn = {.c_attn = linear(n_embd, 3 * n_embd),
                                            .c_proj = linear(n_embd, n_embd),
                                            .n_head = config.n_head,
                                            .layer = layer,
                                            .scale = scale},
-                                  .ln_2 = norm,
+                                  .ln_2 = norm(ln_2_statistics, ln_2_output),
                                   .mlp = {.c_fc = linear(n_embd, inner),
                                           .c_proj = linear(inner, n_embd),
                                           .activation = kernel_of(config.activation_function)}});
@@ -82,28 +109,26 @@ Transformer Transformer::without_weights(const Config& config, Weight::Layout of
   return transformer;
 }
 
-void Transformer::forward(Team& team, const Batch& batch, Workspace& ws) const noexcept {
-  const std::size_t n_layer = blocks.size();
-  const auto show = [&](std::size_t stage, Observed what, std::size_t layer, Matrix states) {
-    if (batch.watch) batch.watch->show(what, layer, batch, states);
-    if (batch.hidden_stage == stage) copy_wanted(batch, states);
+void Transformer::forward(Pass& pass) const noexcept {
+  pass.layer = 0;
+  const auto end_stage = [&](std::size_t stage, Observed what, const Rows& x) {
+    pass.show(what, x);
+    if (pass.hidden_stage == stage) copy_wanted(pass.batch, x);
   };
-  Matrix x = ws.x.top(batch.tokens.size());
-  embedding.forward(team, x, batch, ws);
-  show(0, Observed::embeddings, 0, x);
+  Rows x = embedding(pass);
+  end_stage(0, Observed::embeddings, x);
 
-  for (std::size_t layer = 0; layer < n_layer; ++layer) {
-    const bool only_wanted = layer + 1 == n_layer && !batch.watch;
-    x = blocks[layer].forward(team, x, batch, ws, only_wanted);
-    show(layer + 1, Observed::block_output, layer, x);
+  for (; pass.layer < blocks.size(); ++pass.layer) {
+    pass.only_wanted = pass.layer + 1 == blocks.size() && !pass.watch;
+    blocks[pass.layer](x);
+    end_stage(pass.layer + 1, Observed::block_output, x);
   }
 
-  Matrix normed = normalize(team, x, ln_f, batch, ws,
-                            {Observed::ln_f_statistics, Observed::ln_f_output, n_layer});
-  if (batch.hidden_stage == n_layer + 1) copy_wanted(batch, normed);
-  if (batch.watch) normed = batch.move_wanted(normed);
-  if (normed.rows == 0 || batch.hidden_stage) return;
-  project_rows(team, batch.logits.data(), lm_head, normed, ws);
+  Matrix normed = ln_f(x);
+  if (pass.hidden_stage == blocks.size() + 1) copy_wanted(pass.batch, normed);
+  if (pass.watch) normed = pass.batch.move_wanted(normed);
+  if (normed.rows == 0 || pass.hidden_stage) return;
+  project_rows(pass, pass.batch.logits.data(), lm_head, normed);
 }
 
 }  // namespace gpt2

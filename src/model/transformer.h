@@ -7,25 +7,29 @@
 #include <vector>
 
 #include "base/process_mutex.h"
-#include "base/team.h"
 #include "gpt2/config.h"
 #include "gpt2/engine.h"
-#include "gpt2/layer_norm.h"
 #include "gpt2/model.h"
-#include "model/batch.h"
 #include "model/block.h"
-#include "model/embedding.h"
-#include "model/linear.h"
-#include "model/workspace.h"
 
 namespace gpt2 {
+
+/// Token and position embeddings. The rows of each table are the output features of an nk Weight,
+/// so that a tied model can use the same Weight as wte and as lm_head.
+struct Embedding {
+  Weight wte;  ///< (vocab_size, n_embd)
+  Weight wpe;  ///< (n_positions, n_embd)
+
+  /// Returns wte[token] + wpe[position], which is stored in ws.x. Uses ws.normed.
+  [[nodiscard]] Rows operator()(Pass& pass) const noexcept;
+};
 
 /// GPT-2: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners".
 struct Transformer {
   Config config;
   Embedding embedding;
   std::vector<Block> blocks = {};
-  LayerNorm ln_f;
+  Norm ln_f;
   Weight lm_head;              ///< (n_embd, vocab_size); the same as wte if they are tied
   std::size_t parameters = 0;  ///< shared parameters count once
   ModelDescription description = {};
@@ -47,7 +51,7 @@ struct Transformer {
 
   /// Computes the logits or hidden states that were requested, and appends the keys and values of
   /// the batch's tokens to their caches. Does not allocate, lock or throw.
-  void forward(Team& team, const Batch& batch, Workspace& ws) const noexcept;
+  void forward(Pass& pass) const noexcept;
 };
 
 /// Calls f(tensor, name, shape) for every Weight and Tensor that a GPT-2 with this config has.

@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "base/fail.h"
-#include "kernels/kernels.h"
 
 namespace gpt2 {
 
@@ -16,22 +15,6 @@ bool measures_walks() {
 }
 
 WalkChoices::WalkChoices() : is_on_(measures_walks()) {}
-
-Contest* WalkChoices::find(const Weight& weight, bool is_single_row,
-                           std::span<const char* const> names) noexcept {
-  // Smaller weights stay in a cache, and are read so quickly that reading a clock would slow them.
-  constexpr std::size_t kMinBytes = std::size_t{256} << 10;
-  if (!is_on_ || names.size() < 2 || weight.bytes() < kMinBytes) return nullptr;
-  for (Entry& e : std::span(entries_).first(count_)) {
-    const bool is_shape = e.k == weight.k && e.n == weight.n && e.type == weight.type;
-    const bool is_kernel = e.names.data() == names.data() && e.is_single_row == is_single_row;
-    if (is_shape && is_kernel) return &e.contest;
-  }
-  if (count_ == entries_.size()) return nullptr;
-  Entry& added = entries_[count_++];
-  added = {weight.type, weight.k, weight.n, is_single_row, names, Contest(names.size())};
-  return &added.contest;
-}
 
 std::vector<WalkChoice> WalkChoices::list() const {
   std::vector<WalkChoice> choices;

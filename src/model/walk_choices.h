@@ -8,6 +8,7 @@
 
 #include "base/contest.h"
 #include "gpt2/engine.h"
+#include "kernels/kernels.h"
 #include "model/weight.h"
 
 namespace gpt2 {
@@ -26,26 +27,24 @@ class WalkChoices {
   /// set to anything else but "on".
   WalkChoices();
 
-  /// Calls product(walk), where `walk` is the index of one of these names, for a product of `rows`
-  /// rows.
-  template <class F>
-  void run(const Weight& weight, std::size_t rows, std::span<const char* const> names,
+  /// Calls product(walk) with one of the walks of a kernel, for a product of `rows` rows.
+  template <class Kernel, class F>
+  void run(const Weight& weight, std::size_t rows, const Walks<Kernel>& walks,
            const F& product) noexcept {
-    Contest* const contest = find(weight, rows == 1, names);
-    if (contest == nullptr) {
-      product(0);
-    } else if (!contest->is_timed()) {
-      product(contest->best());
-      contest->end();
-    } else {
-      const auto begin = std::chrono::steady_clock::now();
-      product(contest->way());
-      const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-      contest->end_timed(time.count(), rows);
+    Entry* const entry = find(weight, rows, walks);
+    if (entry == nullptr) return product(walks.walk[0]);
+    Contest& contest = entry->contest;
+    if (!contest.is_timed()) {
+      product(walks.walk[contest.best()]);
+      return contest.end();
     }
+    const auto begin = std::chrono::steady_clock::now();
+    product(walks.walk[contest.way()]);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    contest.end_timed(time.count(), rows);
   }
 
-  /// The choices for products of a single row.
+  /// The choices so far.
   [[nodiscard]] std::vector<WalkChoice> list() const;
 
  private:
@@ -53,13 +52,30 @@ class WalkChoices {
     WeightType type = WeightType::stored;
     std::size_t k = 0, n = 0;
     bool is_single_row = false;
-    std::span<const char* const> names;
+    const void* walks = nullptr;
+    std::array<const char*, kMaxWalks> names = {};
     Contest contest = Contest(1);
   };
 
-  // Returns the contest for weights of this shape, or nullptr if there is none.
-  Contest* find(const Weight& weight, bool is_single_row,
-                std::span<const char* const> names) noexcept;
+  // Returns the contest between these walks for weights of this shape, or nullptr if there is none.
+  template <class Kernel>
+  Entry* find(const Weight& weight, std::size_t rows, const Walks<Kernel>& walks) noexcept {
+    const std::size_t count = walks.suiting(rows);
+    if (count < 2 || !is_on_ || weight.bytes() < kMinBytes) return nullptr;
+    const bool is_single_row = rows == 1;
+    for (Entry& e : std::span(entries_).first(count_)) {
+      const bool is_shape = e.k == weight.k && e.n == weight.n && e.type == weight.type;
+      if (is_shape && e.walks == &walks && e.is_single_row == is_single_row) return &e;
+    }
+    if (count_ == entries_.size()) return nullptr;
+    Entry& added = entries_[count_++];
+    added = {weight.type, weight.k, weight.n, is_single_row, &walks, {}, Contest(count)};
+    for (std::size_t i = 0; i < count; ++i) added.names[i] = walks.walk[i].name;
+    return &added;
+  }
+
+  // Smaller weights stay in a cache, and are read so quickly that reading a clock would slow them.
+  static constexpr std::size_t kMinBytes = std::size_t{256} << 10;
 
   // A model has five shapes, and an engine may compute with two quantized copies as well. A shape
   // of float weights has up to three contests, for 1, for 2 and for 65 to 128 rows; the others two.

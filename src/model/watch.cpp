@@ -1,16 +1,48 @@
 #include "model/watch.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 
 #include "base/fail.h"
+#include "gpt2/observed_names.h"
 #include "kernels/kernels.h"
 #include "model/engine_impl.h"
-#include "model/layer_norm_statistics.h"
 #include "model/session_impl.h"
 
 namespace gpt2 {
 namespace {
+
+constexpr std::array kNames = [] {
+  using enum Observed;
+  return std::array{
+      ObservedName{embeddings, "embeddings", "blocks.0.hook_resid_pre", false},
+      ObservedName{ln_1_statistics, "ln_1_statistics", "blocks.N.ln1.hook_scale", true},
+      ObservedName{attention_weights, "attention_weights", "blocks.N.attn.hook_pattern", true},
+      ObservedName{head_outputs, "head_outputs", "blocks.N.attn.hook_z", true},
+      ObservedName{attn_output, "attn_output", "blocks.N.hook_attn_out", true},
+      ObservedName{ln_2_statistics, "ln_2_statistics", "blocks.N.ln2.hook_scale", true},
+      ObservedName{mlp_output, "mlp_output", "blocks.N.hook_mlp_out", true},
+      ObservedName{block_output, "block_output", "blocks.N.hook_resid_post", true},
+      ObservedName{ln_f_statistics, "ln_f_statistics", "ln_final.hook_scale", false},
+      ObservedName{ln_f_output, "ln_f_output", "ln_final.hook_normalized", false},
+      ObservedName{ln_1_output, "ln_1_output", "blocks.N.ln1.hook_normalized", true},
+      ObservedName{queries, "queries", "blocks.N.attn.hook_q", true},
+      ObservedName{keys, "keys", "blocks.N.attn.hook_k", true},
+      ObservedName{values, "values", "blocks.N.attn.hook_v", true},
+      ObservedName{ln_2_output, "ln_2_output", "blocks.N.ln2.hook_normalized", true},
+      ObservedName{mlp_activations, "mlp_activations", "blocks.N.mlp.hook_post", true}};
+}();
+
+// Every enumerator has its row, in order.
+static_assert(kNames.size() == kObservedCount);
+static_assert([] {
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (static_cast<std::size_t>(kNames[i].what) != i) return false;
+  }
+  return true;
+}());
 
 constexpr std::size_t kStatistics = 3;
 
@@ -36,6 +68,24 @@ void normalize_with(const float* statistics, float* y, const float* x, std::size
 }
 
 }  // namespace
+
+std::span<const ObservedName> observed_names() { return kNames; }
+
+LayerNormStatistics statistics_of(std::span<const float> x, double epsilon) noexcept {
+  const auto count = static_cast<double>(x.size());
+  double mean = 0.0;
+  for (const float value : x) mean += value;
+  mean /= count;
+  double variance = 0.0;
+  for (const float value : x) variance += (value - mean) * (value - mean);
+  variance /= count;
+  return {static_cast<float>(mean), static_cast<float>(variance),
+          static_cast<float>(1.0 / std::sqrt(variance + epsilon))};
+}
+
+void Pass::show(Observed what, Matrix rows) const noexcept {
+  if (watch) watch->show(*this, what, rows);
+}
 
 Watch::Watch(const Observer& observer, const Config& config)
     : observer_(observer),
@@ -89,25 +139,26 @@ void Watch::show_slice(Observed what, std::size_t layer, std::size_t head,
   }
 }
 
-void Watch::show(Observed what, std::size_t layer, const Batch& batch, Matrix rows) noexcept {
-  if (!wants(what, layer)) return;
-  for (const Batch::Slice& slice : batch.slices) {
-    show_slice(what, layer, 0, slice, {rows.row(slice.row), slice.rows, rows.cols, rows.stride});
+void Watch::show(const Pass& pass, Observed what, Matrix rows) noexcept {
+  if (!wants(what, pass.layer)) return;
+  for (const Batch::Slice& slice : pass.batch.slices) {
+    show_slice(what, pass.layer, 0, slice,
+               {rows.row(slice.row), slice.rows, rows.cols, rows.stride});
   }
 }
 
-void Watch::show_norm(ObservedNorm place, const Batch& batch, ConstMatrix x, Matrix y,
-                      const LayerNorm& norm) noexcept {
-  if (wants(place.statistics, place.layer)) {
+void Watch::show_norm(const Norm& norm, const Rows& x, Matrix y) noexcept {
+  const Pass& pass = x.pass;
+  if (wants(norm.statistics, pass.layer)) {
     const Matrix statistics = {weights_.data(), x.rows, kStatistics, kStatistics};
     for (std::size_t i = 0; i < x.rows; ++i) {
       const LayerNormStatistics of_row = statistics_of({x.row(i), x.cols}, norm.eps());
       const float numbers[kStatistics] = {of_row.mean, of_row.variance, of_row.rstd};
       std::ranges::copy(numbers, statistics.row(i));
     }
-    const bool may_change = changed_[index(place.statistics, place.layer)];
+    const bool may_change = changed_[index(norm.statistics, pass.layer)];
     if (may_change) keep(statistics);
-    show(place.statistics, place.layer, batch, statistics);
+    show(pass, norm.statistics, statistics);
     for (std::size_t i = 0; may_change && i < x.rows; ++i) {
       const float* const row = statistics.row(i);
       if (!same_mean_and_rstd(row, computed_.data() + i * kStatistics)) {
@@ -115,28 +166,29 @@ void Watch::show_norm(ObservedNorm place, const Batch& batch, ConstMatrix x, Mat
       }
     }
   }
-  show(place.output, place.layer, batch, y);
+  show(pass, norm.output, y);
 }
 
-void Watch::show_queries_keys_values(std::size_t layer, const Batch& batch, Matrix qkv) noexcept {
+void Watch::show_queries_keys_values(const Pass& pass, Matrix qkv) noexcept {
   const std::size_t n_embd = n_head_ * head_dim_;
   std::size_t begin = 0;
   for (const Observed what : {Observed::queries, Observed::keys, Observed::values}) {
-    show(what, layer, batch, {qkv.data + begin, qkv.rows, n_embd, qkv.stride});
+    show(pass, what, {qkv.data + begin, qkv.rows, n_embd, qkv.stride});
     begin += n_embd;
   }
 }
 
-void Watch::show_attention(std::size_t layer, const Batch& batch, ConstMatrix qkv, float scale,
-                           Matrix attended, Workspace& ws) noexcept {
+void Watch::show_attention(const Pass& pass, ConstMatrix qkv, float scale,
+                           Matrix attended) noexcept {
   constexpr Observed kWeights = Observed::attention_weights;
+  const std::size_t layer = pass.layer;
   if (!wants(kWeights, layer)) return;
   const bool may_change = changed_[index(kWeights, layer)];
-  for (const Batch::Slice& slice : batch.slices) {
+  for (const Batch::Slice& slice : pass.batch.slices) {
     for (std::size_t head = 0; head < n_head_; ++head) {
       const std::size_t begin = head * head_dim_;
       const ConstMatrix queries = {qkv.row(slice.row) + begin, slice.rows, head_dim_, qkv.stride};
-      const Matrix weights = attention_weights(slice, layer, head, queries, scale, ws);
+      const Matrix weights = attention_weights(slice, layer, head, queries, scale, pass.ws);
       if (may_change) keep(weights);
       show_slice(kWeights, layer, head, slice, weights);
       if (!may_change) continue;

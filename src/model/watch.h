@@ -1,23 +1,22 @@
 #pragma once
 
 #include <exception>
+#include <span>
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "gpt2/layer_norm.h"
 #include "gpt2/observer.h"
-#include "model/batch.h"
-#include "model/linear.h"
-#include "model/workspace.h"
-#include "tensor/matrix.h"
+#include "model/block.h"
 
 namespace gpt2 {
 
-/// What an observer sees of a LayerNorm, and where it is in the model.
-struct ObservedNorm {
-  Observed statistics, output;
-  std::size_t layer;
+/// The statistics that an observer sees of the input of a LayerNorm (gpt2/observer.h).
+struct LayerNormStatistics {
+  float mean, variance, rstd;
 };
+
+/// Computes them in double. REQUIRES: x is not empty.
+[[nodiscard]] LayerNormStatistics statistics_of(std::span<const float> x, double epsilon) noexcept;
 
 /// Passes intermediate results to an observer, which may change them, during one call of forward().
 /// Also has the memory for results that are computed only for the observer.
@@ -38,21 +37,19 @@ class Watch {
 
   /// Lets the observer change the rows of a batch and then see them, slice by slice, if it wants
   /// to.
-  void show(Observed what, std::size_t layer, const Batch& batch, Matrix rows) noexcept;
+  void show(const Pass& pass, Observed what, Matrix rows) noexcept;
 
   /// The same for the mean, variance and rstd of each row of x, and then for the rows of y, which
   /// is norm(x). Computes those rows of y again whose statistics the observer has changed.
-  void show_norm(ObservedNorm place, const Batch& batch, ConstMatrix x, Matrix y,
-                 const LayerNorm& norm) noexcept;
+  void show_norm(const Norm& norm, const Rows& x, Matrix y) noexcept;
 
   /// The same for the queries, the keys and the values in `qkv`, the output of Attention::c_attn.
-  void show_queries_keys_values(std::size_t layer, const Batch& batch, Matrix qkv) noexcept;
+  void show_queries_keys_values(const Pass& pass, Matrix qkv) noexcept;
 
   /// The same for the attention weights of each head. Computes those outputs of heads in `attended`
   /// again whose weights the observer has changed. `qkv` is the output of Attention::c_attn. The
   /// caches must already have the keys and values of the batch.
-  void show_attention(std::size_t layer, const Batch& batch, ConstMatrix qkv, float scale,
-                      Matrix attended, Workspace& ws) noexcept;
+  void show_attention(const Pass& pass, ConstMatrix qkv, float scale, Matrix attended) noexcept;
 
   /// If the observer has thrown an exception, throws it again.
   void rethrow() const {
@@ -85,20 +82,5 @@ class Watch {
   AlignedBuffer<float> keys_, values_, transposed_;  // (n_positions, head_dim) of one head
   std::exception_ptr error_;
 };
-
-/// x += linear(branch). If an observer wants linear(branch), passes it to the observer, which may
-/// change it. x: (branch.rows, n_embd). Uses ws.normed.
-inline void add_branch(Team& team, Matrix x, const Linear& linear, ConstMatrix branch,
-                       const Batch& batch, Workspace& ws, Observed what,
-                       std::size_t layer) noexcept {
-  if (!batch.watch || !batch.watch->wants(what, layer)) {
-    linear.forward(team, x, branch, ws, Linear::Output::accumulate);
-    return;
-  }
-  const Matrix added = ws.normed.top(x.rows);
-  linear.forward(team, added, branch, ws);
-  batch.watch->show(what, layer, batch, added);
-  for (std::size_t i = 0; i < x.rows; ++i) kernels().add(x.row(i), added.row(i), x.cols);
-}
 
 }  // namespace gpt2

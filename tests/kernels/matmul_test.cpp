@@ -130,7 +130,7 @@ struct Operands {
     Guarded<float> sums(std::vector<float>(c.m * count, NAN));
     for (std::size_t i = 0; by_chunks && i < count; i += share) {
       chunk_walks(table, c.stored)
-          .kernel[walk](product, i, std::min(count, i + share), sums.data());
+          .walk[walk].kernel(product, i, std::min(count, i + share), sums.data());
     }
     for (std::size_t n = 0; n < c.n; n += step) {
       if (by_chunks) {
@@ -138,7 +138,7 @@ struct Operands {
         continue;
       }
       column_walks(table, c.kn, c.stored)
-          .kernel[walk](product, n, std::min(c.n, n + step), scratch.data());
+          .walk[walk].kernel(product, n, std::min(c.n, n + step), scratch.data());
     }
     return {guarded_y.data(), guarded_y.data() + y.size()};
   }

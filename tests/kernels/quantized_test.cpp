@@ -154,7 +154,7 @@ void check_product(const Format& format, const Case& c, unsigned seed) {
                            .accumulate = c.accumulate};
       const std::size_t step = (seed % 2 ? 1 : seed % 4 ? 3 : 4) * kPanel;
       for (std::size_t n = 0; n < c.n; n += step) {
-        const auto kernel = (table->*format.matmul).kernel[walk];
+        const auto kernel = (table->*format.matmul).walk[walk].kernel;
         kernel(product, q.row(0), n, std::min(c.n, n + step), scratch.data());
       }
       CHECK(same_bits(y.data(), expected.data(), expected.size()));

@@ -6,7 +6,7 @@
 #include "base/system/threads.h"
 #include "generate/writing/check_tokens.h"
 #include "generate/writing/enough_rows.h"
-#include "model/check_layer.h"
+#include "model/engine_impl.h"
 
 namespace gpt2 {
 namespace {

@@ -5,8 +5,11 @@
 #include <optional>
 #include <vector>
 
+#include "base/team.h"
 #include "gpt2/config.h"
+#include "gpt2/observer.h"
 #include "model/kv_cache.h"
+#include "model/workspace.h"
 #include "tensor/matrix.h"
 
 namespace gpt2 {
@@ -32,15 +35,7 @@ struct Batch {
   std::vector<Slice> wanted;
   std::vector<TokenId> tokens;        ///< (rows)
   std::vector<std::size_t> position;  ///< (rows)
-  std::vector<float*> logits;         ///< for each wanted row, where to write (vocab_size) logits
-
-  /// If set, the pass computes no logits. It writes the (n_embd) hidden states of the wanted rows
-  /// at this stage to the addresses in `logits`. Stage 0 is the embeddings, stage i is the output
-  /// of block i - 1, and stage n_layer + 1 is the output of ln_f.
-  std::optional<std::size_t> hidden_stage;
-
-  /// If set, receives the intermediate results of the pass for all rows, and may change them.
-  Watch* watch = nullptr;
+  std::vector<float*> logits;         ///< for each wanted row, where to write its results
 
   /// Returns the first wanted row of slice s, numbered among all rows.
   [[nodiscard]] std::size_t first_wanted(std::size_t s) const noexcept {
@@ -74,6 +69,32 @@ struct Batch {
     f(position);
     f(logits);
   }
+};
+
+/// One forward pass: what all of its layers share.
+struct Pass {
+  Team& team;
+  Workspace& ws;
+  const Batch& batch;
+
+  /// If set, the pass computes no logits. Its results are the (n_embd) hidden states at this stage.
+  /// Stage 0 is the embeddings, stage i is the output of block i - 1, and stage n_layer + 1 is the
+  /// output of ln_f.
+  std::optional<std::size_t> hidden_stage = std::nullopt;
+
+  /// If set, receives the intermediate results of the pass for all rows, and may change them.
+  Watch* watch = nullptr;
+
+  std::size_t layer = 0;     ///< the block that computes now, or n_layer after the last one
+  bool only_wanted = false;  ///< whether this block needs the queries of the wanted rows alone
+
+  /// Shows a result of the current layer to the observer, if there is one.
+  void show(Observed what, Matrix rows) const noexcept;
+};
+
+/// Activations of a pass: the input or the output of a layer.
+struct Rows : Matrix {
+  Pass& pass;
 };
 
 }  // namespace gpt2
