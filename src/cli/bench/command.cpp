@@ -24,8 +24,6 @@
 namespace gpt2::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr const char* kBenchExamples =
     R"(Each row measures one kind of work: reading a prompt, with all of its tokens at once; writing
 a text, token by token, after a prompt of the given length; or writing several texts at once. The
@@ -52,7 +50,7 @@ Examples:
   gpt2 bench --size 355M --dtype bf16 --dtype int8 --threads 4
   gpt2 bench -m ~/models/gpt2 --json > bench.json)";
 
-struct Settings {
+struct BenchSettings {
   std::string size = "124M";
   std::string model;
   bool is_random = true;  // measure a random model of that size instead of that model
@@ -84,7 +82,7 @@ class Subject {
  public:
   // Either has random weights and the sizes of a model that OpenAI published, or is the model of
   // this name. Throws as published_config() or find_model() and Model::load do.
-  explicit Subject(const Settings& settings) {
+  explicit Subject(const BenchSettings& settings) {
     if (settings.is_random) {
       config_ = published_config(settings.size);
       name_ = settings.size + " parameters of random weights";
@@ -191,7 +189,8 @@ std::string walk_in_words(const Json& row) {
 // Prints an estimate of how long the whole benchmark will take. The other weight types are assumed
 // to take no longer than the first one, which has just been loaded. Each repetition runs the work
 // twice, once to warm up; the factor 2.5 assumes that the engine reaches 80 % of the limits.
-void announce(const Settings& settings, const Engine& engine, const Work& limits, double loading) {
+void announce(const BenchSettings& settings, const Engine& engine, const Work& limits,
+              double loading) {
   double total = loading;
   for (const Workload& workload : workloads()) {
     if (workload.length() > engine.model().config().n_positions) continue;
@@ -209,7 +208,7 @@ void announce(const Settings& settings, const Engine& engine, const Work& limits
 }
 
 // Measures the model with weights of one type, prints its rows and adds them to `all`.
-void measure_dtype(const std::string& dtype, const Subject& subject, const Settings& settings,
+void measure_dtype(const std::string& dtype, const Subject& subject, const BenchSettings& settings,
                    Json& all) {
   const auto start = std::chrono::steady_clock::now();
   const Engine engine(subject.load(dtype), settings.engine);
@@ -240,8 +239,8 @@ void measure_dtype(const std::string& dtype, const Subject& subject, const Setti
   }
 }
 
-Settings read_settings(const Arguments& arguments) {
-  Settings settings;
+BenchSettings read_bench_settings(const Arguments& arguments) {
+  BenchSettings settings;
   Options options("gpt2 bench", "Measures the speed, compared with the limits of this machine",
                   kBenchExamples);
   options.add_text("--size", "SIZE", settings.size,
@@ -272,7 +271,7 @@ Settings read_settings(const Arguments& arguments) {
 }  // namespace
 
 int bench(const Arguments& arguments) {
-  Settings settings = read_settings(arguments);
+  BenchSettings settings = read_bench_settings(arguments);
   const Subject subject(settings);
   if (settings.dtypes.empty()) settings.dtypes = subject.default_dtypes();
   const int threads = settings.all_threads();

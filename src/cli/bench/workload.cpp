@@ -127,14 +127,14 @@ Work work_of(const Workload& w, const Engine& engine) {
           .int8_ops = 2.0 * static_cast<double>(is_quantized ? products : 0)};
 }
 
-nlohmann::ordered_json measure(const Workload& workload, const Engine& engine, LimitMeter& meter,
-                               std::size_t repetitions) {
+Json measure(const Workload& workload, const Engine& engine, LimitMeter& meter,
+             std::size_t repetitions) {
   const std::size_t tokens = workload.tokens * workload.passes;  // for each text
-  nlohmann::ordered_json row = {{"workload", workload.name},
-                                {"phase", workload.phase},
-                                {"sequences", workload.sequences},
-                                {"tokens", tokens},
-                                {"context", workload.context}};
+  Json row = {{"workload", workload.name},
+              {"phase", workload.phase},
+              {"sequences", workload.sequences},
+              {"tokens", tokens},
+              {"context", workload.context}};
   const std::size_t n_positions = engine.model().config().n_positions;
   if (workload.length() > n_positions) {
     row["skipped"] = concat("needs ", workload.length(), " positions, the model has ", n_positions);

@@ -9,6 +9,8 @@
 
 namespace gpt2::cli {
 
+using Json = nlohmann::ordered_json;
+
 /// A kind of work that gpt2 bench times: `passes` forward passes, each over `sequences` texts at
 /// once. Each text has `context` tokens beforehand and gets `tokens` more in every pass.
 struct Workload {
@@ -29,7 +31,7 @@ struct Workload {
 /// gpt2 bench: the median, min and max speed, and the median share of the machine's limits, which
 /// `meter` measures between the repetitions. If the model has too few positions for the workload,
 /// the row has a note about this instead.
-[[nodiscard]] nlohmann::ordered_json measure(const Workload& workload, const Engine& engine,
-                                             LimitMeter& meter, std::size_t repetitions);
+[[nodiscard]] Json measure(const Workload& workload, const Engine& engine, LimitMeter& meter,
+                           std::size_t repetitions);
 
 }  // namespace gpt2::cli
