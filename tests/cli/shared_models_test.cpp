@@ -18,6 +18,7 @@ const fs::path kModels = fs::path(GPT2_SHARED_DIR) / "models";
 bool skipped() {
   if (fs::exists(kModels)) return false;
   WARN("skipped: no " << kModels);
+  SUCCEED();
   return true;
 }
 

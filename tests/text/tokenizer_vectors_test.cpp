@@ -19,6 +19,7 @@ namespace {
 bool is_there(const fs::path& path) {
   if (!path.empty() && fs::exists(path)) return true;
   WARN("skipped: no " << (path.empty() ? "vocabulary of GPT-2 ($GPT2_TEST_VOCAB)" : path.string()));
+  SUCCEED();
   return false;
 }
 
