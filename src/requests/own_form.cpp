@@ -7,33 +7,6 @@
 
 namespace gpt2 {
 
-Json likely_json(const std::optional<Tokenizer>& tokenizer, TokenId id, float logprob) {
-  Json token = {{"id", id}};
-  if (tokenizer) token["text"] = tokenizer->bytes(id);
-  token["logprob"] = short_number(logprob);
-  return token;
-}
-
-Json logprob_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
-                  const TokenLogprob& score) {
-  Json token = likely_json(tokenizer, id, score.logprob);
-  token["rank"] = std::isnan(score.logprob) ? Json() : Json(score.rank);
-  Json& top = token["top"] = Json::array();
-  for (const auto& [other, logprob] : score.top) {
-    top.push_back(likely_json(tokenizer, other, logprob));
-  }
-  return token;
-}
-
-Json logprobs_json(const std::optional<Tokenizer>& tokenizer, std::span<const TokenId> tokens,
-                   std::span<const TokenLogprob> scores) {
-  Json list = Json::array();
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    list.push_back(logprob_json(tokenizer, tokens[i], scores[i]));
-  }
-  return list;
-}
-
 Json stats_json(const GenerationResult& result) {
   Json stats = {{"prompt_seconds", result.prompt_seconds},
                 {"generation_seconds", result.generation_seconds},

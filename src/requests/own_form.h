@@ -17,21 +17,6 @@
 
 namespace gpt2 {
 
-/// Returns {"id", "text", "logprob"}: a token, its text if there is a tokenizer, and its
-/// log-probability.
-[[nodiscard]] Json likely_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
-                               float logprob);
-
-/// Returns likely_json() with "rank" and "top", the likeliest tokens. If no token precedes the
-/// token and predicts it, the log-probability and the rank are null.
-[[nodiscard]] Json logprob_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
-                                const TokenLogprob& score);
-
-/// Returns the objects of all tokens of a text.
-[[nodiscard]] Json logprobs_json(const std::optional<Tokenizer>& tokenizer,
-                                 std::span<const TokenId> tokens,
-                                 std::span<const TokenLogprob> scores);
-
 /// Returns {"prompt_seconds", "generation_seconds", "drafted_tokens", "accepted_tokens",
 /// "logits_hash"}. The hash is null if there were no logits to hash.
 [[nodiscard]] Json stats_json(const GenerationResult& result);
