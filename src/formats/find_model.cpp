@@ -40,7 +40,8 @@ std::vector<fs::path> model_directories() {
   if (const fs::path program = program_file().parent_path(); !program.empty()) {
     // The first is for an installed program, the others for one built in build/ or build/PRESET/.
     for (const fs::path place : {GPT2_DATA_DIR "/models", "../models", "../../models"}) {
-      places.push_back((program / place).lexically_normal());
+      const fs::path beside = (program / place).lexically_normal();
+      if (std::ranges::find(places, beside) == places.end()) places.push_back(beside);
     }
   }
   if (const fs::path own = environment("GPT2_MODELS"); !own.empty()) places.push_back(own);
@@ -125,6 +126,7 @@ bool is_explicit(const fs::path& path) {
   }
   std::string searched = "the working directory";
   for (const fs::path& place : places) searched += ", " + place.string();
+  searched += environment("GPT2_MODELS").empty() ? ", $GPT2_MODELS (not set)" : " ($GPT2_MODELS)";
   fail(ErrorCode::not_found, concat("no model ", quote(model.string(), 256)), "not in ", searched,
        cache.empty() ? concat(" (no HuggingFace cache: $", kHomeVariable, " is not set)")
                      : concat(" or the HuggingFace cache ", cache.string()),

@@ -1,6 +1,5 @@
 #include "requests/own_form.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "requests/hash.h"

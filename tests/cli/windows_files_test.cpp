@@ -159,15 +159,4 @@ TEST_CASE("a model may have an accent in its name, and a separator at its end") 
   }
 }
 
-// Windows passes "my model\" as a name that ends in a quotation mark and goes on after it.
-TEST_CASE("a quotation mark in a model's name gets the advice to leave out the backslash") {
-  for (const std::string name : {"my model\"", "./my model\" ab", "\"a\""}) {
-    const Outcome outcome = run({"-m", name, "ab"});
-    CHECK(outcome.status == 1);
-    CHECK(outcome.err.starts_with("gpt2: no model '" + name + "': "));
-    CHECK(outcome.err.find("leave out the backslash") != outcome.err.npos);
-    CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
-  }
-}
-
 }  // namespace gpt2::test::windows_files_test
