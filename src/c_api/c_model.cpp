@@ -1,95 +1,162 @@
 #include <utility>
 
-#include "c_api/arguments.h"
 #include "c_api/handles.h"
-#include "c_api/options.h"
-#include "c_api/results.h"
-#include "c_api/sampling_arguments.h"
+#include "gpt2/generation_config.h"
 #include "gpt2/model.h"
 #include "gpt2/model_files.h"
+#include "gpt2/observed_names.h"
+#include "gpt2/option_fields.h"
+#include "gpt2/runtime.h"
+#include "requests/option_list.h"
+#include "requests/own_form.h"
 
 using namespace gpt2::c_api;
 
+namespace gpt2::c_api {
 namespace {
 
-static_assert(static_cast<int>(gpt2::WeightType::stored) == GPT2_DTYPE_STORED);
-static_assert(static_cast<int>(gpt2::WeightType::f32) == GPT2_DTYPE_F32);
-static_assert(static_cast<int>(gpt2::WeightType::f16) == GPT2_DTYPE_F16);
-static_assert(static_cast<int>(gpt2::WeightType::bf16) == GPT2_DTYPE_BF16);
-static_assert(static_cast<int>(gpt2::WeightType::int8) == GPT2_DTYPE_INT8);
-static_assert(static_cast<int>(gpt2::WeightType::int4) == GPT2_DTYPE_INT4);
-
-gpt2::WeightType weight_type(gpt2_dtype dtype) {
-  require_value(dtype, GPT2_DTYPE_INT4, "the dtype");
-  return static_cast<gpt2::WeightType>(dtype);
+WeightType weight_type(std::string_view name) {
+  const std::optional<WeightType> type = weight_type_named(name);
+  if (type && type != WeightType::stored) return *type;
+  reject("dtype: expected f32, f16, bf16, int8 or int4, found '", name, "'");
 }
 
-gpt2::LoadOptions load_options_of(const gpt2_load_options* options) {
-  const gpt2_load_options given = options_of(options);
-  return {.dtype = weight_type(given.dtype),
-          .progress = progress_of(given.on_progress, given.user, given.cancel)};
+LoadOptions load_options_of(const char* text, gpt2_on_progress on_progress, void* user) {
+  JsonArgument options(text, "the options");
+  LoadOptions load = {.progress = progress_of(on_progress, user)};
+  if (const auto dtype = options.members().text("dtype")) load.dtype = weight_type(*dtype);
+  options.members().refuse_others();
+  return load;
 }
 
 std::filesystem::path model_path(const char* name) {
-  return gpt2::find_model(c_string(name, "the name of the model"));
+  return find_model(c_string(name, "the name of the model"));
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json describe_library() {
+  Json result = Json::object();
+  result["version"] = GPT2_VERSION_STRING;
+  try {
+    result["isa"] = isa_name();
+  } catch (const Error&) {
+    result["isa"] = nullptr;
+  }
+  result["isas"] = available_isas();
+  result["threads"] = thread_count();
+  for (const WeightType type :
+       {WeightType::f32, WeightType::f16, WeightType::bf16, WeightType::int8, WeightType::int4}) {
+    result["dtypes"].push_back(name_of(type));
+  }
+  for (int reason = 0; reason <= static_cast<int>(FinishReason::cancelled); ++reason) {
+    result["finish_reasons"].push_back(name_of(static_cast<FinishReason>(reason)));
+  }
+  for (const ObservedName& observed : observed_names()) {
+    result["observed"].push_back({{"name", observed.name}, {"hook", observed.transformer_lens}});
+  }
+  result["options"] = option_list(own_defaults(), own_defaults());
+  return result;
+}
+
+Json describe(const gpt2_model& from) {
+  const Model& model = from.model;
+  const Config& config = model.config();
+  Json result = Json::object();
+  result["vocab_size"] = config.vocab_size;
+  result["n_positions"] = config.n_positions;
+  result["n_embd"] = config.n_embd;
+  result["n_layer"] = config.n_layer;
+  result["n_head"] = config.n_head;
+  result["n_inner"] = config.inner_dim();
+  result["parameter_count"] = model.parameter_count();
+  result["bytes_per_token"] = model.bytes_per_token();
+  result["eos_token_id"] = config.eos_token_id;
+  result["bos_token_id"] = or_null(config.bos_token_id);
+  result["dtype"] = name_of(model.weight_type());
+  result["path"] = from.path;
+  result["config"] = Json::parse(config.to_json());
+  return result;
+}
+
+Json describe(const Tokenizer& tokenizer) {
+  Json result = Json::object();
+  result["n_tokens"] = tokenizer.size();
+  result["vocab_size"] = tokenizer.vocab_size();
+  result["end_of_text"] = or_null(tokenizer.end_of_text());
+  Json& special = result["special_ids"] = Json::array();
+  for (std::size_t id = 0; id < tokenizer.size(); ++id) {
+    if (tokenizer.is_special(static_cast<TokenId>(id))) special.push_back(id);
+  }
+  result["description"] = tokenizer.description();
+  return result;
+}
+
+std::unique_ptr<gpt2_tokenizer> make_tokenizer(Tokenizer loaded) {
+  return std::unique_ptr<gpt2_tokenizer>(new gpt2_tokenizer{.tokenizer = std::move(loaded)});
 }
 
 }  // namespace
 
+std::optional<Tokenizer> optional_tokenizer(const gpt2_tokenizer* tokenizer) {
+  if (tokenizer == nullptr) return std::nullopt;
+  return checked(tokenizer).tokenizer;
+}
+
+}  // namespace gpt2::c_api
+
 gpt2_model::gpt2_model(gpt2::Model loaded, std::string from)
-    : model(std::move(loaded)),
-      path(std::move(from)),
-      config_json(model.config().to_json()),
-      named_weights(gpt2::weights_of(model)) {
-  const gpt2::Config& config = model.config();
-  info = {.vocab_size = config.vocab_size,
-          .n_positions = config.n_positions,
-          .n_embd = config.n_embd,
-          .n_layer = config.n_layer,
-          .n_head = config.n_head,
-          .n_inner = config.inner_dim(),
-          .parameter_count = model.parameter_count(),
-          .bytes_per_token = model.bytes_per_token(),
-          .eos_token_id = config.eos_token_id.data(),
-          .n_eos_token_id = config.eos_token_id.size(),
-          .bos_token_id = config.bos_token_id.value_or(-1),
-          .dtype = static_cast<gpt2_dtype>(model.weight_type()),
-          .config_json = config_json.c_str(),
-          .path = path.c_str()};
+    : model(std::move(loaded)), path(std::move(from)), named_weights(gpt2::weights_of(model)) {
   for (const gpt2::NamedWeight& weight : named_weights) {
     weights.push_back({.name = weight.name.c_str(),
                        .data = weight.bytes.data(),
                        .size = weight.bytes.size(),
                        .shape = weight.shape.data(),
                        .n_shape = weight.shape.size(),
-                       .dtype = static_cast<gpt2_dtype>(weight.type)});
+                       .dtype = name_of(weight.type).data()});  // a literal, with a zero at its end
   }
+}
+
+int32_t gpt2_version(void) { return GPT2_VERSION; }
+
+gpt2_status gpt2_force_isa(const char* name) {
+  return guard([&] { gpt2::force_isa(c_string(name, "the name of the instruction set")); });
+}
+
+gpt2_status gpt2_describe(gpt2_bytes** json) {
+  return guard_new(json, [&] { return make_json(1 << 14, describe_library); });
 }
 
 gpt2_status gpt2_find_model(const char* name, gpt2_bytes** path) {
   return guard_new(path, [&] { return make_bytes(model_path(name).string()); });
 }
 
-gpt2_status gpt2_model_load(const char* name, const gpt2_load_options* options, gpt2_model** out) {
+gpt2_status gpt2_model_load(const char* name, const char* options, gpt2_on_progress on_progress,
+                            void* user, gpt2_model** out) {
   return guard_new(out, [&] {
-    const gpt2::LoadOptions load = load_options_of(options);
+    const gpt2::LoadOptions load = load_options_of(options, on_progress, user);
     const std::filesystem::path path = model_path(name);
     return std::make_unique<gpt2_model>(gpt2::Model::load(path, load), path.string());
   });
 }
 
 gpt2_status gpt2_model_load_memory(const gpt2_memory_file* files, size_t n_files,
-                                   const gpt2_load_options* options, gpt2_model** out) {
+                                   const char* options, gpt2_on_progress on_progress, void* user,
+                                   gpt2_model** out) {
   return guard_new(out, [&] {
-    const gpt2::LoadOptions load = load_options_of(options);
+    const gpt2::LoadOptions load = load_options_of(options, on_progress, user);
     return std::make_unique<gpt2_model>(gpt2::Model::load(files_of(files, n_files), load), "");
   });
 }
 
-gpt2_status gpt2_model_convert(const gpt2_model* model, gpt2_dtype dtype, gpt2_model** out) {
+gpt2_status gpt2_model_convert(const gpt2_model* model, const char* dtype, gpt2_model** out) {
   return guard_new(out, [&] {
     const gpt2_model& from = checked(model);
-    return std::make_unique<gpt2_model>(from.model.to(weight_type(dtype)), from.path);
+    return std::make_unique<gpt2_model>(from.model.to(weight_type(c_string(dtype, "the dtype"))),
+                                        from.path);
   });
 }
 
@@ -97,7 +164,7 @@ gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const char* path)
   return guard([&] {
     const gpt2_model& from = checked(model);
     if (from.path.empty()) {
-      reject(
+      gpt2::reject(
           "a model that was loaded from memory cannot be saved, because the other files of its "
           "directory are not known: load it by its path");
     }
@@ -106,8 +173,11 @@ gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const char* path)
   });
 }
 
-const gpt2_model_info* gpt2_model_get_info(const gpt2_model* model) {
-  return guard_pointer([&] { return &checked(model).info; });
+gpt2_status gpt2_model_info(const gpt2_model* model, gpt2_bytes** json) {
+  return guard_new(json, [&] {
+    const gpt2_model& from = checked(model);
+    return make_json(1 << 12, [&] { return describe(from); });
+  });
 }
 
 gpt2_status gpt2_model_weights(const gpt2_model* model, const gpt2_weight** weights,
@@ -122,3 +192,72 @@ gpt2_status gpt2_model_weights(const gpt2_model* model, const gpt2_weight** weig
 }
 
 void gpt2_model_free(gpt2_model* model) { release(model); }
+
+gpt2_status gpt2_generation_config(const char* name, const char* json, gpt2_bytes** out) {
+  return guard_new(out, [&] {
+    const auto config = json == nullptr
+                            ? gpt2::GenerationConfig::load(model_path(name))
+                            : gpt2::GenerationConfig::parse(json, "the generation config");
+    return make_json(1 << 12, [&] { return gpt2::request_json(config); });
+  });
+}
+
+gpt2_status gpt2_tokenizer_load(const char* name, gpt2_tokenizer** out) {
+  return guard_new(out, [&] { return make_tokenizer(gpt2::Tokenizer::load(model_path(name))); });
+}
+
+gpt2_status gpt2_tokenizer_load_memory(const gpt2_memory_file* files, size_t n_files,
+                                       gpt2_tokenizer** out) {
+  return guard_new(out,
+                   [&] { return make_tokenizer(gpt2::Tokenizer::load(files_of(files, n_files))); });
+}
+
+gpt2_status gpt2_tokenizer_encode(const gpt2_tokenizer* tokenizer, const char* text, size_t n_bytes,
+                                  const char* options, gpt2_ids** out, size_t* lost) {
+  return guard_new(out, [&] {
+    JsonArgument given(options, "the options");
+    gpt2::EncodeOptions encode;
+    encode.parse_special = given.members().flag("parse_special").value_or(true);
+    encode.add_special_tokens = given.members().flag("add_special_tokens").value_or(true);
+    given.members().refuse_others();
+    return make_ids(
+        checked(tokenizer).tokenizer.encode(text_of(text, n_bytes, "the text"), encode, lost));
+  });
+}
+
+gpt2_status gpt2_tokenizer_decode(const gpt2_tokenizer* tokenizer, const gpt2_token* ids,
+                                  size_t n_ids, gpt2_bytes** out) {
+  return guard_new(out, [&] {
+    return make_bytes(checked(tokenizer).tokenizer.decode(span_of(ids, n_ids, "the list of ids")));
+  });
+}
+
+gpt2_status gpt2_tokenizer_token_bytes(const gpt2_tokenizer* tokenizer, gpt2_token id,
+                                       const char** data, size_t* n_bytes) {
+  return guard([&] {
+    const gpt2::Tokenizer& text = checked(tokenizer).tokenizer;
+    require(data, "the output pointer `data`");
+    require(n_bytes, "the output pointer `n_bytes`");
+    const std::string_view bytes = text.bytes(id);
+    *data = bytes.data();
+    *n_bytes = bytes.size();
+  });
+}
+
+gpt2_status gpt2_tokenizer_find(const gpt2_tokenizer* tokenizer, const char* content,
+                                size_t n_bytes, gpt2_token* id) {
+  return guard([&] {
+    const gpt2::Tokenizer& text = checked(tokenizer).tokenizer;
+    require(id, "the output pointer `id`");
+    *id = text.find(text_of(content, n_bytes, "the content")).value_or(-1);
+  });
+}
+
+gpt2_status gpt2_tokenizer_info(const gpt2_tokenizer* tokenizer, gpt2_bytes** json) {
+  return guard_new(json, [&] {
+    const gpt2::Tokenizer& text = checked(tokenizer).tokenizer;
+    return make_json(1 << 12, [&] { return describe(text); });
+  });
+}
+
+void gpt2_tokenizer_free(gpt2_tokenizer* tokenizer) { release(tokenizer); }

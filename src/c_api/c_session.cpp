@@ -1,26 +1,18 @@
-#include "c_api/arguments.h"
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <vector>
+
 #include "c_api/handles.h"
-#include "c_api/options.h"
+#include "gpt2/embed.h"
+#include "gpt2/observer.h"
+#include "gpt2/option_fields.h"
+#include "gpt2/score.h"
 #include "gpt2/session.h"
 
 using namespace gpt2::c_api;
 
 namespace gpt2::c_api {
-namespace {
-
-static_assert(static_cast<int>(KVType::automatic) == GPT2_KV_AUTO);
-static_assert(static_cast<int>(KVType::f32) == GPT2_KV_F32);
-static_assert(static_cast<int>(KVType::f16) == GPT2_KV_F16);
-
-std::unique_ptr<gpt2_session> make_session(Session session) {
-  return std::unique_ptr<gpt2_session>(new gpt2_session{.session = std::move(session)});
-}
-
-std::span<const TokenId> tokens_of(const gpt2_token* tokens, std::size_t n_tokens) {
-  return span_of(tokens, n_tokens, "the list of tokens");
-}
-
-}  // namespace
 
 Engine engine_for(const gpt2_model* model, const gpt2_engine* engine) {
   const Model& weights = checked(model).model;
@@ -32,96 +24,270 @@ Engine engine_for(const gpt2_model* model, const gpt2_engine* engine) {
   return given;
 }
 
-}  // namespace gpt2::c_api
-
-gpt2_status gpt2_engine_new(const gpt2_model* model, const gpt2_engine_options* options,
-                            gpt2_engine** out) {
-  return guard_new(out, [&] {
-    const gpt2_engine_options given = options_of(options);
-    require_value(given.kv_type, GPT2_KV_F16, "the kv_type");
-    const gpt2::EngineOptions made = {.threads = given.threads,
-                                      .kv_type = static_cast<gpt2::KVType>(given.kv_type)};
-    return std::unique_ptr<gpt2_engine>(
-        new gpt2_engine{.engine = gpt2::Engine(checked(model).model, made)});
-  });
+SharedSession& free_session(const gpt2_session* session) {
+  SharedSession& shared = *checked(session).shared;
+  if (shared.has_run) {
+    reject("the session has a run that has not finished: finish it, or free it");
+  }
+  return shared;
 }
 
-gpt2_status gpt2_engine_threads(const gpt2_engine* engine, int32_t* threads) {
-  return guard([&] {
-    const gpt2::Engine& given = checked(engine).engine;
-    require(threads, "the output pointer `threads`");
-    *threads = given.threads();
+namespace {
+
+static_assert(static_cast<int>(Observed::mlp_activations) == GPT2_OBSERVED_MLP_ACTIVATIONS);
+static_assert(static_cast<int>(Observed::attention_weights) == GPT2_OBSERVED_ATTENTION_WEIGHTS);
+static_assert(static_cast<int>(Observed::ln_f_output) == GPT2_OBSERVED_LN_F_OUTPUT);
+
+constexpr std::size_t kMaxThreads = 1024;
+
+std::unique_ptr<gpt2_session> make_session(Session session) {
+  auto shared = std::make_shared<SharedSession>(SharedSession{.session = std::move(session)});
+  return std::unique_ptr<gpt2_session>(new gpt2_session{.shared = std::move(shared)});
+}
+
+SessionOptions session_options_of(const char* text) {
+  JsonArgument options(text, "the options");
+  const auto max_tokens = options.members().count("max_tokens", 0, kMaxOptionTokens);
+  options.members().refuse_others();
+  return {.max_tokens = max_tokens.value_or(0)};
+}
+
+std::span<const TokenId> tokens_of(const gpt2_token* tokens, std::size_t n_tokens) {
+  return span_of(tokens, n_tokens, "the list of tokens");
+}
+
+// Converts the slices to C++. `row_size` is the member of the model's Config that is the number of
+// floats in a row of the results.
+template <class CppSlice>
+std::vector<CppSlice> slices_of(const gpt2_slice* slices, std::size_t n_slices,
+                                std::size_t Config::*row_size) {
+  std::vector<CppSlice> result;
+  for (const gpt2_slice& slice : span_of(slices, n_slices, "the list of slices")) {
+    Session& session = free_session(slice.session).session;
+    const std::size_t row = session.model().config().*row_size;
+    require_array(slice.out, slice.n_out, row * sizeof(float), "the output of a slice");
+    result.push_back({&session, tokens_of(slice.tokens, slice.n_tokens),
+                      std::span(slice.out, slice.n_out * row)});
+  }
+  return result;
+}
+
+// Returns a layer that may count from the end. One that does not exist is left to its user.
+std::size_t layer_of(std::int64_t layer, const Config& config) {
+  const auto n_layer = static_cast<std::int64_t>(config.n_layer);
+  if (layer < 0) layer += n_layer + 1;
+  if (layer < 0 || layer > n_layer) {
+    reject("the layer: expected ", -n_layer - 1, " to ", n_layer, ", found ",
+           layer < 0 ? layer - n_layer - 1 : layer);
+  }
+  return static_cast<std::size_t>(layer);
+}
+
+// Returns a function that calls a callback with C's struct for the values, or an empty function if
+// there is no callback.
+template <class T>
+std::function<void(const BasicObservation<T>&)> caller_of(gpt2_on_observation callback,
+                                                          void* user) {
+  if (!callback) return {};
+  return [=](const BasicObservation<T>& values) {
+    const gpt2_observation converted = {.what = static_cast<gpt2_observed>(values.what),
+                                        .layer = values.layer,
+                                        .head = values.head,
+                                        .slice = values.slice,
+                                        .first = values.first,
+                                        .rows = values.rows,
+                                        .cols = values.cols,
+                                        .stride = values.stride,
+                                        .data = const_cast<float*>(values.data)};
+    if (!callback(user, &converted)) throw Cancelled();
+  };
+}
+
+std::function<bool(Observed, std::size_t)> filter_of(gpt2_wants wants, void* user) {
+  if (!wants) return {};
+  return [=](Observed what, std::size_t layer) {
+    return wants(user, static_cast<gpt2_observed>(what), layer) != 0;
+  };
+}
+
+Observer observer_of(const gpt2_observer* observer) {
+  const gpt2_observer given = struct_of(observer, "the observer");
+  if (!given.see && !given.change) reject("an observer needs a function `see` or `change`");
+  return {.see = caller_of<const float>(given.see, given.user),
+          .wants = filter_of(given.wants, given.user),
+          .change = caller_of<float>(given.change, given.user),
+          .changes = filter_of(given.changes, given.user)};
+}
+
+EmbedOptions embed_options_of(const char* text, const Config& config) {
+  constexpr std::array<std::string_view, 2> kPoolings = {"mean", "last"};
+  JsonArgument options(text, "the options");
+  Members& members = options.members();
+  EmbedOptions embed = {.pooling = static_cast<Pooling>(options.word("pooling", kPoolings))};
+  if (const nlohmann::json* const layer = members.find("layer")) {
+    if (!layer->is_number_integer()) members.refuse("layer", "a whole number");
+    embed.layer = layer_of(layer->get<std::int64_t>(), config);
+  }
+  members.refuse_others();
+  return embed;
+}
+
+Json comparison_json(const PerplexityComparison& found) {
+  return {{"tokens", found.tokens},
+          {"windows", found.windows},
+          {"perplexity_a", found.perplexity[0]},
+          {"perplexity_b", found.perplexity[1]},
+          {"change", found.change},
+          {"standard_error", found.standard_error},
+          {"max_logit_change", found.max_logit_change}};
+}
+
+}  // namespace
+
+}  // namespace gpt2::c_api
+
+gpt2_status gpt2_engine_new(const gpt2_model* model, const char* options, gpt2_engine** out) {
+  return guard_new(out, [&] {
+    const gpt2::Model& weights = checked(model).model;
+    constexpr std::array<std::string_view, 3> kTypes = {"auto", "f32", "f16"};
+    JsonArgument given(options, "the options");
+    gpt2::EngineOptions engine;
+    const auto threads = given.members().count("threads", 0, kMaxThreads);
+    engine.threads = static_cast<int>(threads.value_or(0));
+    engine.kv_type = static_cast<gpt2::KVType>(given.word("kv_type", kTypes));
+    given.members().refuse_others();
+    return std::unique_ptr<gpt2_engine>(new gpt2_engine{.engine = gpt2::Engine(weights, engine)});
   });
 }
 
 void gpt2_engine_free(gpt2_engine* engine) { release(engine); }
 
-gpt2_status gpt2_session_new(const gpt2_model* model, const gpt2_session_options* options,
-                             gpt2_session** out) {
+gpt2_status gpt2_session_new(const gpt2_model* model, const gpt2_engine* engine,
+                             const char* options, gpt2_session** out) {
   return guard_new(out, [&] {
-    const gpt2_session_options given = options_of(options);
-    return make_session(
-        gpt2::Session(engine_for(model, given.engine), {.max_tokens = given.max_tokens}));
+    return make_session(gpt2::Session(engine_for(model, engine), session_options_of(options)));
   });
 }
 
 gpt2_status gpt2_session_forward(gpt2_session* session, const gpt2_token* tokens, size_t n_tokens,
                                  const float** logits) {
   return guard([&] {
-    gpt2::Session& sequence = checked(session).session;
+    gpt2::Session& sequence = free_session(session).session;
     require(logits, "the output pointer `logits`");
     *logits = sequence.forward(tokens_of(tokens, n_tokens)).data();
   });
 }
 
 gpt2_status gpt2_session_append(gpt2_session* session, const gpt2_token* tokens, size_t n_tokens) {
-  return guard([&] { checked(session).session.append(tokens_of(tokens, n_tokens)); });
+  return guard([&] { free_session(session).session.append(tokens_of(tokens, n_tokens)); });
 }
 
 gpt2_status gpt2_session_rewind(gpt2_session* session, size_t position) {
-  return guard([&] { checked(session).session.rewind(position); });
+  return guard([&] { free_session(session).session.rewind(position); });
 }
 
 gpt2_status gpt2_session_slide(gpt2_session* session, size_t keep, size_t room, size_t* dropped) {
   return guard([&] {
-    gpt2::Session& sequence = checked(session).session;
+    gpt2::Session& sequence = free_session(session).session;
     require(dropped, "the output pointer `dropped`");
     *dropped = sequence.slide(keep, room);
   });
 }
 
 gpt2_status gpt2_session_fork(const gpt2_session* session, gpt2_session** out) {
-  return guard_new(out, [&] { return make_session(checked(session).session.fork()); });
-}
-
-gpt2_status gpt2_session_assign(gpt2_session* session, const gpt2_session* other, size_t position) {
-  return guard([&] { checked(session).session.assign(checked(other).session, position); });
+  return guard_new(out, [&] { return make_session(free_session(session).session.fork()); });
 }
 
 gpt2_status gpt2_session_save(const gpt2_session* session, const char* path) {
-  return guard([&] { gpt2::save_session(checked(session).session, c_path(path, "the path")); });
+  return guard(
+      [&] { gpt2::save_session(free_session(session).session, c_path(path, "the path")); });
 }
 
-gpt2_status gpt2_session_load(const gpt2_model* model, const char* path,
-                              const gpt2_session_options* options, gpt2_session** out) {
+gpt2_status gpt2_session_load(const gpt2_model* model, const gpt2_engine* engine, const char* path,
+                              const char* options, gpt2_session** out) {
   return guard_new(out, [&] {
-    const gpt2_session_options given = options_of(options);
-    return make_session(gpt2::load_session(engine_for(model, given.engine),
-                                           c_path(path, "the path"),
-                                           {.max_tokens = given.max_tokens}));
+    return make_session(gpt2::load_session(engine_for(model, engine), c_path(path, "the path"),
+                                           session_options_of(options)));
   });
 }
 
-const gpt2_session_info* gpt2_session_get_info(gpt2_session* session) {
-  return guard_pointer([&]() -> const gpt2_session_info* {
-    const gpt2::Session& sequence = checked(session).session;
-    session->info = {.tokens = sequence.tokens().data(),
-                     .position = sequence.position(),
-                     .waiting = sequence.waiting(),
-                     .capacity = sequence.capacity(),
-                     .dropped = sequence.dropped()};
-    return &session->info;
+gpt2_status gpt2_session_tokens(const gpt2_session* session, const gpt2_token** ids,
+                                size_t* n_ids) {
+  return guard([&] {
+    const gpt2::Session& sequence = checked(session).shared->session;
+    require(ids, "the output for the array");
+    require(n_ids, "the output for its length");
+    *ids = sequence.tokens().data();
+    *n_ids = sequence.position();
+  });
+}
+
+gpt2_status gpt2_session_info(const gpt2_session* session, gpt2_bytes** json) {
+  return guard_new(json, [&] {
+    const gpt2::Session& sequence = checked(session).shared->session;
+    return make_json(1 << 8, [&] {
+      return gpt2::Json{{"position", sequence.position()},
+                        {"waiting", sequence.waiting()},
+                        {"capacity", sequence.capacity()},
+                        {"dropped", sequence.dropped()}};
+    });
   });
 }
 
 void gpt2_session_free(gpt2_session* session) { release(session); }
+
+gpt2_status gpt2_forward(const gpt2_slice* slices, size_t n_slices, const gpt2_observer* observer) {
+  return guard([&] {
+    const auto given = slices_of<gpt2::Slice>(slices, n_slices, &gpt2::Config::vocab_size);
+    if (observer == nullptr) return gpt2::forward(given);
+    gpt2::forward(given, observer_of(observer));
+  });
+}
+
+gpt2_status gpt2_hidden_states(const gpt2_slice* slices, size_t n_slices, int32_t layer) {
+  return guard([&] {
+    const auto given = slices_of<gpt2::HiddenSlice>(slices, n_slices, &gpt2::Config::n_embd);
+    if (given.empty()) return;
+    gpt2::hidden_states(given, layer_of(layer, given[0].session->model().config()));
+  });
+}
+
+gpt2_status gpt2_unembed(const gpt2_model* model, const gpt2_engine* engine, const float* states,
+                         size_t n_states, int32_t apply_ln_f, float* logits) {
+  return guard([&] {
+    const gpt2::Engine own = engine_for(model, engine);
+    const gpt2::Config& config = own.model().config();
+    require_array(states, n_states, config.n_embd * sizeof(float), "the array of hidden states");
+    require_array(logits, n_states, config.vocab_size * sizeof(float), "the output for the logits");
+    gpt2::unembed(own, {states, n_states * config.n_embd}, {logits, n_states * config.vocab_size},
+                  {.ln_f = apply_ln_f != 0});
+  });
+}
+
+gpt2_status gpt2_embed(const gpt2_model* model, const gpt2_engine* engine, const gpt2_ids* texts,
+                       size_t n_texts, const char* options, gpt2_on_progress on_progress,
+                       void* user, float* vectors) {
+  return guard([&] {
+    const gpt2::Engine own = engine_for(model, engine);
+    const gpt2::Config& config = own.model().config();
+    require_array(vectors, n_texts, config.n_embd * sizeof(float), "the array of vectors");
+    gpt2::EmbedOptions embed = embed_options_of(options, config);
+    embed.progress = progress_of(on_progress, user);
+    const auto made = gpt2::embed(own, lists_of(texts, n_texts, "the list of texts"), embed);
+    for (const std::vector<float>& vector : made) {
+      vectors = std::copy(vector.begin(), vector.end(), vectors);
+    }
+  });
+}
+
+gpt2_status gpt2_compare(const gpt2_model* model_a, const gpt2_engine* engine_a,
+                         const gpt2_model* model_b, const gpt2_engine* engine_b,
+                         const gpt2_token* ids, size_t n_ids, gpt2_on_progress on_progress,
+                         void* user, gpt2_bytes** json) {
+  return guard_new(json, [&] {
+    const auto found = gpt2::compare_perplexity(
+        engine_for(model_a, engine_a), engine_for(model_b, engine_b),
+        span_of(ids, n_ids, "the list of ids"), progress_of(on_progress, user));
+    return make_json(1 << 9, [&] { return comparison_json(found); });
+  });
+}

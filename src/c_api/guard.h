@@ -1,23 +1,35 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
 
+#include "base/fail.h"
+#include "base/json.h"
 #include "gpt2/error.h"
 #include "gpt2/gpt2.h"
+#include "gpt2/model_files.h"
+#include "gpt2/types.h"
+#include "requests/json_text.h"
+#include "requests/members.h"
 
-// No exception crosses the C interface, because each of its functions runs inside one of these
-// guards.
+// What every function of the C interface does with its arguments, its results and its errors. No
+// exception crosses the interface, because each function runs inside one of the guards.
 
 namespace gpt2::c_api {
 
 /// The exception that a callback throws to stop the work. It is not a std::exception, because
 /// Drafter ends a draft, and not the text, if a logits processor throws one.
 struct Cancelled {};
-
-/// Throws Error(invalid_argument).
-[[noreturn]] inline void reject(const std::string& message) {
-  throw Error(ErrorCode::invalid_argument, message);
-}
 
 /// Records the exception that is being handled as the last error of this thread, and returns its
 /// status. Allocates nothing. REQUIRES: called from a catch block.
@@ -34,14 +46,6 @@ gpt2_status guard(const Work& work) noexcept {
   }
 }
 
-/// For functions that return a pointer. Returns the result of `work`, or nullptr if it throws.
-template <class Work>
-auto guard_pointer(const Work& work) noexcept -> decltype(work()) {
-  decltype(work()) result = nullptr;
-  guard([&] { result = work(); });
-  return result;
-}
-
 /// For functions that make a handle or a result. Sets *out to the pointer in the unique_ptr that
 /// `make` returns, or to nullptr if `make` throws.
 template <class Made, class Make>
@@ -51,6 +55,126 @@ gpt2_status guard_new(Made** out, const Make& make) noexcept {
     if (out == nullptr) reject("the output pointer is NULL: give the address of a variable");
     *out = make().release();
   });
+}
+
+// -- Handles: structs that begin with a tag, by which functions recognize handles of another kind.
+// Each kind defines its own tag, kTag, and its name in messages, kName.
+
+/// Returns the handle. Throws Error(invalid_argument) if it is NULL or of another kind. Reads only
+/// the tag, so any handle that has not been freed may be passed.
+template <class Handle>
+Handle& checked(Handle* handle) {
+  const char* const kind = std::remove_const_t<Handle>::kName;
+  if (handle == nullptr) reject("a ", kind, " is NULL");
+  std::uint64_t tag;
+  std::memcpy(&tag, handle, sizeof tag);
+  if (tag != std::remove_const_t<Handle>::kTag) {
+    reject("a handle is not a ", kind, ": it is of another kind, or it has been freed");
+  }
+  return *handle;
+}
+
+/// Frees a handle. Does nothing for NULL. For a handle of another kind, frees nothing and sets the
+/// last error.
+template <class Handle>
+void release(Handle* handle) noexcept {
+  if (handle == nullptr) return;
+  guard([&] { delete &checked(handle); });
+}
+
+// -- Arguments. `name` is the name of the argument in messages. All throw Error(invalid_argument).
+
+/// Throws if the pointer is NULL.
+void require(const void* pointer, const char* name);
+
+/// Throws if the pointer is NULL and count is not 0, or if so many elements would not fit in
+/// memory.
+void require_array(const void* pointer, std::size_t count, std::size_t element_size,
+                   const char* name);
+
+/// Returns a span of the caller's array.
+template <class Element>
+std::span<Element> span_of(Element* data, std::size_t count, const char* name) {
+  require_array(data, count, sizeof(Element), name);
+  return {data, count};
+}
+
+/// Returns copies of the caller's lists.
+std::vector<std::vector<TokenId>> lists_of(const gpt2_ids* lists, std::size_t count,
+                                           const char* name);
+
+std::string_view text_of(const char* data, std::size_t size, const char* name);
+
+/// Returns a name or a path, which ends with a zero byte, as a string.
+std::string c_string(const char* text, const char* name);
+
+/// Returns a path that is written like this in UTF-8.
+std::filesystem::path c_path(const char* text, const char* name);
+
+/// Returns the caller's files. Their contents are not copied.
+std::vector<MemoryFile> files_of(const gpt2_memory_file* files, std::size_t count);
+
+/// Copies the caller's struct, which begins with its size, over `known`, which must be zero. Throws
+/// if the size is too small, or if a newer program sets a member that this library does not know:
+/// members beyond `known_size` must be zero.
+void copy_known(void* known, std::size_t known_size, const void* given, const char* name);
+
+/// Returns the caller's struct. NULL stands for a struct of zeros.
+template <class Struct>
+Struct struct_of(const Struct* given, const char* name) {
+  Struct known = {};
+  if (given != nullptr) copy_known(&known, sizeof known, given, name);
+  return known;
+}
+
+/// Options, or a request: a JSON object. NULL stands for an empty one.
+class JsonArgument {
+ public:
+  /// Throws Error(invalid_argument) for a text that is not a JSON object.
+  JsonArgument(const char* text, const char* name);
+  JsonArgument(const JsonArgument&) = delete;
+  JsonArgument& operator=(const JsonArgument&) = delete;
+
+  [[nodiscard]] nlohmann::json& root() noexcept { return tree_.root; }
+  [[nodiscard]] Members& members() noexcept { return members_; }
+
+  /// Removes a member if there is one.
+  void remove(const char* name);
+
+  /// Returns the index of the word that the member is, or 0, that of the default, if it is absent.
+  /// Throws for any other value.
+  [[nodiscard]] std::size_t word(const char* name, std::span<const std::string_view> words);
+
+ private:
+  JsonDocument<nlohmann::json> tree_;
+  Members members_;
+};
+
+/// Returns a function that calls the callback and throws Cancelled if it returns 0.
+std::function<void(double)> progress_of(gpt2_on_progress on_progress, void* user);
+
+// -- Results: one block of memory, with the struct at its beginning and the data behind it, so that
+// one function frees them all.
+
+/// Frees a result.
+struct FreeResult {
+  void operator()(void* result) const noexcept { gpt2_free(result); }
+};
+template <class Result>
+using ResultPointer = std::unique_ptr<Result, FreeResult>;
+
+ResultPointer<gpt2_ids> make_ids(std::span<const TokenId> ids);
+ResultPointer<gpt2_bytes> make_bytes(std::string_view bytes);
+
+/// Returns the text of what `make` returns, whose text will have about this size. The JSON library
+/// allocates memory in destructors, which ends the process if there is none. So this function first
+/// makes sure, and throws std::bad_alloc otherwise, that there is memory enough.
+template <class Make>
+ResultPointer<gpt2_bytes> make_json(std::size_t size, const Make& make) {
+  constexpr std::size_t kTreeShare = 16, kLeast = 1 << 16;  // a tree is larger than its text
+  std::make_unique_for_overwrite<char[]>(kTreeShare * size + kLeast);
+  const JsonDocument<Json> json(make());
+  return make_bytes(json_text(json.root));
 }
 
 }  // namespace gpt2::c_api

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "c_api/handle.h"
+#include "c_api/guard.h"
 #include "gpt2/engine.h"
 #include "gpt2/model.h"
 #include "gpt2/session.h"
@@ -25,8 +24,6 @@ struct gpt2_model {
   std::uint64_t tag = kTag;
   gpt2::Model model;
   std::string path;
-  std::string config_json;
-  gpt2_model_info info;
   std::vector<gpt2::NamedWeight> named_weights;
   std::vector<gpt2_weight> weights;  ///< points into named_weights
 };
@@ -37,7 +34,6 @@ struct gpt2_tokenizer {
 
   std::uint64_t tag = kTag;
   gpt2::Tokenizer tokenizer;
-  gpt2_tokenizer_info info;
 };
 
 struct gpt2_engine {
@@ -48,21 +44,22 @@ struct gpt2_engine {
   gpt2::Engine engine;
 };
 
+namespace gpt2::c_api {
+
+/// A session, which its handle and a run in it keep alive.
+struct SharedSession {
+  Session session;
+  bool has_run = false;  ///< whether a run in it has not finished
+};
+
+}  // namespace gpt2::c_api
+
 struct gpt2_session {
   static constexpr const char* kName = "gpt2_session";
   static constexpr std::uint64_t kTag = 0x8d1f5b6ac2e40704;
 
   std::uint64_t tag = kTag;
-  gpt2::Session session;
-  gpt2_session_info info = {};
-};
-
-struct gpt2_cancel {
-  static constexpr const char* kName = "gpt2_cancel";
-  static constexpr std::uint64_t kTag = 0x8d1f5b6ac2e40705;
-
-  std::uint64_t tag = kTag;
-  std::shared_ptr<std::atomic<bool>> flag = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<gpt2::c_api::SharedSession> shared;
 };
 
 namespace gpt2::c_api {
@@ -74,5 +71,8 @@ Engine engine_for(const gpt2_model* model, const gpt2_engine* engine);
 /// Returns the tokenizer of the handle, or nothing if the handle is NULL. The tokenizer stays valid
 /// if a callback frees the handle.
 std::optional<Tokenizer> optional_tokenizer(const gpt2_tokenizer* tokenizer);
+
+/// Returns the session, to be changed. Throws Error(invalid_argument) if a run uses it.
+SharedSession& free_session(const gpt2_session* session);
 
 }  // namespace gpt2::c_api

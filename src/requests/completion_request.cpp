@@ -84,6 +84,8 @@ GenerationOptions openai_defaults() {
   return {.max_new_tokens = 16, .sampling = {.temperature = 1.0f, .top_k = 0}};
 }
 
+GenerationOptions own_defaults() { return {.sampling = {.temperature = 0.8f, .top_k = 40}}; }
+
 void read_answer_members(Members& members, CompletionRequest& request) {
   members.refuse_both("n", "num_return_sequences");
   for (const char* const name : {"n", "num_return_sequences"}) {

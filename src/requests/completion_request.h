@@ -57,6 +57,9 @@ struct CompletionRequest {
 /// The defaults of OpenAI's completions: 16 tokens, and a temperature of 1 without a filter.
 [[nodiscard]] GenerationOptions openai_defaults();
 
+/// The defaults of the command: a temperature of 0.8, and the 40 likeliest tokens.
+[[nodiscard]] GenerationOptions own_defaults();
+
 /// Returns the request in the body, which is a JSON object. Throws Error for anything that the API
 /// would refuse, that the model cannot do, or whose name is unknown.
 [[nodiscard]] CompletionRequest read_completion_request(const nlohmann::json& body,

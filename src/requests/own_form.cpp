@@ -1,7 +1,10 @@
 #include "requests/own_form.h"
 
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
+#include "generate/options/option_json.h"
+#include "gpt2/option_fields.h"
 #include "requests/hash.h"
 
 namespace gpt2 {
@@ -49,6 +52,32 @@ Json own_json(const CompletionRequest& request, const std::optional<Tokenizer>& 
     }
   }
   return list;
+}
+
+Json request_json(const GenerationConfig& config) {
+  Json result = Json::object();
+  const bool searches = config.beams.num_beams > 1;
+  const auto add = [&result](const auto& field, const auto& options, const auto& defaults) {
+    using Codec = OptionJson<typename std::remove_cvref_t<decltype(field)>::Value>;
+    const nlohmann::json value = Codec::write(options.*field.member);
+    if (value != Codec::write(defaults.*field.member)) result[field.name] = value;
+  };
+  result["do_sample"] = config.do_sample;
+  for_each_sampling_field([&](const auto& field) {
+    const bool is_unused = field.role == OptionRole::draws && !config.do_sample;
+    if (!is_unused) add(field, config.sampling, own_defaults().sampling);
+  });
+  if (searches) {
+    for_each_beam_field([&](const auto& field) { add(field, config.beams, BeamOptions()); });
+  } else if (config.num_return_sequences != 1) {
+    result["num_return_sequences"] = config.num_return_sequences;
+  }
+  if (config.max_new_tokens) {
+    result["max_new_tokens"] = *config.max_new_tokens;
+  } else {
+    result["max_length"] = config.max_length;
+  }
+  return result;
 }
 
 }  // namespace gpt2

@@ -5,12 +5,13 @@
 #include <span>
 #include <vector>
 
+#include "gpt2/generate.h"
+#include "gpt2/generation_config.h"
+#include "gpt2/score.h"
+#include "gpt2/tokenizer.h"
 #include "requests/completion.h"
 #include "requests/completion_request.h"
 #include "requests/json_text.h"
-#include "gpt2/generate.h"
-#include "gpt2/score.h"
-#include "gpt2/tokenizer.h"
 
 // Answers in our own form: the lines of `gpt2 batch` and `gpt2 generate --json`, and what the C
 // interface returns.
@@ -22,8 +23,8 @@ namespace gpt2 {
 [[nodiscard]] Json stats_json(const GenerationResult& result);
 
 /// Adds a text to a record: "text" unless there is no tokenizer, "token_ids",
-/// "finish_reason", and "score", or else "seed", if `with_seed`, and "sequence". Then "logprobs", if
-/// the request is for them.
+/// "finish_reason", and "score", or else "seed", if `with_seed`, and "sequence". Then "logprobs",
+/// if the request is for them.
 void add_text(Json& record, const CompletionRequest& request,
               const std::optional<Tokenizer>& tokenizer, const CompletionChoice& choice,
               bool with_seed = false);
@@ -34,5 +35,8 @@ void add_text(Json& record, const CompletionRequest& request,
 [[nodiscard]] Json own_json(const CompletionRequest& request,
                             const std::optional<Tokenizer>& tokenizer,
                             const std::vector<CompletedPrompt>& prompts);
+
+/// Returns the settings as a request, without those that a request has by default.
+[[nodiscard]] Json request_json(const GenerationConfig& config);
 
 }  // namespace gpt2

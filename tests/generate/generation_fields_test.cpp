@@ -1,5 +1,5 @@
 // Tries the numbers of the tables of options for generation and for beam search just outside of
-// their ranges, through every door: the library, the C interface, the lines of `gpt2 batch` and the
+// their ranges, through every door: the library, the lines of `gpt2 batch` and the
 // options of the command. All doors must refuse them with a message that names the option.
 // package_test.py does the same in Python, and sampling_fields_test for the sampling options.
 #include <algorithm>
@@ -12,7 +12,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "c_api/option_values.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/option_fields.h"
 #include "support/alphabet_model.h"
@@ -83,10 +82,6 @@ void check_refused(const std::string& message, const std::string& name) {
   CHECK(message.find(name) != message.npos);
 }
 
-std::string last_error_of(gpt2_status status) {
-  return status == GPT2_OK ? "(accepted)" : gpt2_last_error();
-}
-
 // Runs the command with an option, as which `number` must be refused.
 void check_command(const std::string& name, const std::string& number, Words more) {
   std::string option = "--" + name;
@@ -115,32 +110,6 @@ TEST_CASE("the library refuses numbers outside of the tables of generation and b
                   }),
                   one.name + " must be");
   }
-}
-
-TEST_CASE("C refuses numbers outside of the tables of generation and beams") {
-  gpt2_model* c_model = nullptr;
-  REQUIRE(gpt2_model_load(alphabet_model().c_str(), nullptr, &c_model) == GPT2_OK);
-  c_api::OptionStorage storage;
-  for (const auto& one : of_generation()) {
-    gpt2_generate_options options;
-    REQUIRE(gpt2_generate_options_init(&options, sizeof options) == GPT2_OK);
-    c_api::fill(options, one.options, storage);
-    gpt2_session* session = nullptr;
-    REQUIRE(gpt2_session_new(c_model, nullptr, &session) == GPT2_OK);
-    gpt2_generation* made = nullptr;
-    check_refused(last_error_of(gpt2_generate(session, nullptr, kPrompt, 1, &options, &made)),
-                  one.name);
-    gpt2_session_free(session);
-  }
-  for (const auto& one : of_beams()) {
-    gpt2_beam_options options;
-    REQUIRE(gpt2_beam_options_init(&options, sizeof options) == GPT2_OK);
-    c_api::fill(options, one.options, storage);
-    gpt2_beams* made = nullptr;
-    check_refused(last_error_of(gpt2_beam_search(c_model, nullptr, kPrompt, 1, &options, &made)),
-                  one.name);
-  }
-  gpt2_model_free(c_model);
 }
 
 TEST_CASE("the command refuses numbers outside of the tables of generation and beams") {
