@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -110,6 +111,10 @@ class Engine {
   [[nodiscard]] static std::size_t memory_bytes(const Config& config, int threads) noexcept;
 
   [[nodiscard]] const Model& model() const noexcept;
+
+  /// Calls f(i, rank) for every i below `count` on the threads of the latest pass; rank is less
+  /// than threads(). Use it to work on the results of a pass. f must not throw.
+  void for_each(std::size_t count, const std::function<void(std::size_t i, int rank)>& f) const;
 
   /// The most threads that a pass uses.
   [[nodiscard]] int threads() const noexcept;

@@ -16,6 +16,12 @@ struct SessionOptions {
   std::size_t max_tokens = 0;
 };
 
+/// What a session knows of its text beside its tokens.
+struct TextHistory {
+  std::size_t dropped = 0;  ///< how many tokens of the text slides have dropped
+  std::size_t written = 0;  ///< how many of the last tokens generate() wrote after its prompt
+};
+
 /// One sequence on a model: its tokens, with their keys and values. Belongs to one thread at a
 /// time.
 ///
@@ -73,7 +79,7 @@ class Session {
   /// tokens of this block that remain, at most 255. Otherwise allocates nothing. If it throws
   /// std::bad_alloc, nothing has changed.
   ///
-  /// Rewinding to position 0 also sets dropped() to 0.
+  /// Sets history().written to 0, and dropped() too if `position` is 0.
   void rewind(std::size_t position);
 
   /// Makes room for `room` more tokens, if there is not enough: drops the oldest tokens after the
@@ -94,6 +100,9 @@ class Session {
   ///   Session session(model, {.max_tokens = 64});
   ///   session.slide(16, 8);  // whatever it holds, there is room for 8 more tokens now
   std::size_t slide(std::size_t keep, std::size_t room);
+
+  /// Returns how many tokens slide() would drop. Throws the same Error.
+  [[nodiscard]] std::size_t slide_size(std::size_t keep, std::size_t room) const;
 
   /// Returns a second session in the same state, on the same engine. Computes nothing. The two
   /// share the full blocks of 256 tokens. Copies the keys and values of the other tokens, at most
@@ -139,10 +148,16 @@ class Session {
                                                ///< computed
   [[nodiscard]] std::size_t capacity() const;  ///< tokens there is room for
 
-  /// The number of tokens of the text that slides have dropped. The position for which noise is
-  /// generated includes them, so that noise never repeats within a text (see
+  /// history().dropped: the number of tokens of the text that slides have dropped. The position for
+  /// which noise is generated includes them, so that noise never repeats within a text (see
   /// SequenceLimits::dropped).
   [[nodiscard]] std::size_t dropped() const;
+
+  /// The options that count new tokens, such as min_new_tokens, count history().written tokens of
+  /// the session as new if a text continues without a prompt. append() and rewind() set it to 0,
+  /// because the tokens may have changed; a program that restores a state sets it again.
+  [[nodiscard]] const TextHistory& history() const;
+  void set_history(const TextHistory& history);
 
   [[nodiscard]] const Model& model() const;
   [[nodiscard]] const Engine& engine() const;

@@ -1,7 +1,6 @@
 #include "inspect/contributions.h"
 
 #include "inspect/vectors.h"
-#include "model/engine_impl.h"
 #include "model/transformer.h"
 
 namespace gpt2 {
@@ -75,7 +74,7 @@ class Directions {
 };
 
 // Adds what each head of a layer contributes through attn.c_proj, and what is left of `attn`.
-void add_heads(Inspection& found, Engine::Impl& engine, const Attention& attention,
+void add_heads(Inspection& found, const Engine& engine, const Attention& attention,
                const Directions& directions, ConstMatrix outputs) {
   const std::vector<float> c_proj = elements_of(attention.c_proj.weight);
   const std::size_t n_embd = outputs.cols, n_head = attention.n_head;
@@ -134,8 +133,7 @@ void inspect_contributions(Inspection& found, const Engine& engine, const PassRe
     logit.attn_bias.resize(n_layer);
   }
   for (std::size_t layer = 0; layer < n_layer; ++layer) {
-    add_heads(found, engine.impl(), transformer.blocks[layer].attn, directions,
-              pass.head_outputs(layer));
+    add_heads(found, engine, transformer.blocks[layer].attn, directions, pass.head_outputs(layer));
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/fail.h"
 #include "base/system/threads.h"
-#include "generate/writing/check_tokens.h"
+#include "generate/writing/tokens.h"
 #include "gpt2/session.h"
 #include "inspect/contributions.h"
 #include "inspect/lens.h"

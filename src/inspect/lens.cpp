@@ -7,7 +7,6 @@
 #include "generate/sampling/logprobs.h"
 #include "generate/sampling/softmax.h"
 #include "gpt2/embed.h"
-#include "model/engine_impl.h"
 
 namespace gpt2 {
 namespace {
@@ -58,7 +57,7 @@ TokenId likeliest(std::span<const float> logits) {
 }
 
 // Describes the predictions of one layer. `last` are those of the whole model.
-void describe(std::span<LensInspection> found, Engine::Impl& engine, const Predictions& layer,
+void describe(std::span<LensInspection> found, const Engine& engine, const Predictions& layer,
               const Predictions& last, std::size_t top) {
   const std::size_t vocab_size = last.of(0).size();
   std::vector<TokenLogprob> scores(found.size(), {0.0f, 0, std::vector<LikelyToken>(top)});
@@ -102,8 +101,8 @@ void inspect_predictions(Inspection& found, const Engine& engine, const PassReco
     }
     for (std::size_t i = 0; i <= n_layer; ++i) {
       if (i < n_layer) layer.compute(states(pass.input(NormIndex::ln_1(i))), true);
-      describe(std::span(found.lens[i]).subspan(begin, rows), engine.impl(),
-               i < n_layer ? layer : last, last, top);
+      describe(std::span(found.lens[i]).subspan(begin, rows), engine, i < n_layer ? layer : last,
+               last, top);
       if (options.progress) {
         options.progress((static_cast<double>(begin) +
                           static_cast<double>(rows * (i + 1)) / static_cast<double>(n_layer + 1)) /

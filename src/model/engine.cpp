@@ -127,8 +127,9 @@ KVType checked_kv_type(KVType type, const Model& model) {
 
 std::unique_lock<ProcessMutex> Engine::Impl::Crew::lock() {
   if (mutex.is_held_by_caller()) {
-    reject("a callback must not use the engine whose pass calls it, because the pass is not over: "
-           "use the engine after the pass, or another one");
+    reject(
+        "a callback must not use the engine whose pass calls it, because the pass is not over: "
+        "use the engine after the pass, or another one");
   }
   return std::unique_lock(mutex);
 }
@@ -213,6 +214,13 @@ std::size_t Engine::memory_bytes(const Config& config, int threads) noexcept {
 }
 
 const Model& Engine::model() const noexcept { return impl_->model; }
+
+void Engine::for_each(std::size_t count,
+                      const std::function<void(std::size_t i, int rank)>& f) const {
+  const auto lock = impl_->crew->lock();
+  impl_->crew->team.restart_after_fork();
+  impl_->crew->team.for_each(count, f);
+}
 
 int Engine::threads() const noexcept { return impl_->threads; }
 

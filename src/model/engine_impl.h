@@ -42,15 +42,6 @@ struct Engine::Impl {
   void forward(std::span<const Slice> slices, const Model& weights,
                std::optional<std::size_t> hidden_stage = std::nullopt, Watch* watch = nullptr);
 
-  /// Calls f(i, rank) for every i below `count`, on the same number of threads as the latest pass
-  /// (see Team::for_each). `rank` is less than `threads`. f must not throw.
-  template <class F>
-  void for_each(std::size_t count, const F& f) {
-    const auto lock = crew->lock();
-    crew->team.restart_after_fork();
-    crew->team.for_each(count, f);
-  }
-
   /// Calls f() with the lock of the crew, and the threads in the state that passes need.
   template <class F>
   void with_crew(const F& f) {

@@ -147,8 +147,7 @@ void operator+=(Rows& x, const Branch& branch) noexcept {
   for (std::size_t i = 0; i < x.rows; ++i) kernels().add(x.row(i), added.row(i), x.cols);
 }
 
-void project_rows(Pass& pass, float* const* results, const Weight& weight,
-                  ConstMatrix x) noexcept {
+void project_rows(Pass& pass, float* const* results, const Weight& weight, ConstMatrix x) noexcept {
   constexpr std::size_t kTile = Workspace::kTileColumns;
   const QuantizedRows quantized = quantize(pass, weight, x);
   const auto project = [&](auto kernel, std::size_t begin, std::size_t end, int rank) {

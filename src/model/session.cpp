@@ -19,28 +19,12 @@ void Session::Impl::require_fitting(std::span<const TokenId> more) const {
   if (more.size() > room()) {
     reject("the session has room for ", counted(room(), "more token"), ", got ", more.size());
   }
-  require_known(more);
-}
-
-void Session::Impl::require_known(std::span<const TokenId> more) const {
   const std::size_t vocab_size = engine.model().config().vocab_size;
   for (const TokenId token : more) {
     if (token < 0 || static_cast<std::size_t>(token) >= vocab_size) {
       reject("token id ", token, " is outside the model's vocabulary of ", vocab_size);
     }
   }
-}
-
-std::size_t Session::Impl::slide_size(std::size_t keep, std::size_t needed) const {
-  if (needed <= room()) return 0;
-  const std::size_t capacity = room() + tokens.size();
-  if (keep > capacity || needed > capacity - keep) {
-    reject("the session cannot keep the first ", counted(keep, "token"), " and make room for ",
-           needed, " more, because it has room for ", capacity,
-           " in all: keep fewer tokens, or append fewer at once");
-  }
-  const std::size_t others = tokens.size() - keep;
-  return others - std::min(others / 2, capacity - keep - needed);
 }
 
 void Session::Impl::keep_computed(std::size_t count) {
@@ -78,7 +62,7 @@ void Session::append(std::span<const TokenId> tokens) {
   own.require_fitting(tokens);
   // insert() must not be used, because `tokens` may point into the tokens of this session.
   for (const TokenId token : tokens) own.tokens.push_back(token);
-  if (!tokens.empty()) own.written = 0;
+  if (!tokens.empty()) own.history.written = 0;
 }
 
 void Session::rewind(std::size_t position) {
@@ -88,21 +72,33 @@ void Session::rewind(std::size_t position) {
   }
   impl_->keep_computed(position);
   impl_->tokens.resize(position);
-  impl_->written = 0;
-  if (position == 0) impl_->dropped = 0;
+  impl_->history.written = 0;
+  if (position == 0) impl_->history.dropped = 0;
+}
+
+std::size_t Session::slide_size(std::size_t keep, std::size_t room) const {
+  const std::size_t capacity = this->capacity();
+  if (room <= capacity - position()) return 0;
+  if (keep > capacity || room > capacity - keep) {
+    reject("the session cannot keep the first ", counted(keep, "token"), " and make room for ",
+           room, " more, because it has room for ", capacity,
+           " in all: keep fewer tokens, or append fewer at once");
+  }
+  const std::size_t others = position() - keep;
+  return others - std::min(others / 2, capacity - keep - room);
 }
 
 // The keys and values of the first `keep` tokens stay valid, because their positions do not change.
 std::size_t Session::slide(std::size_t keep, std::size_t room) {
-  const std::size_t dropped = state().slide_size(keep, room);
+  const std::size_t dropped = slide_size(keep, room);
   if (dropped == 0) return 0;
-  const std::size_t prompt = position() - impl_->written;
+  const std::size_t prompt = position() - impl_->history.written;
   impl_->keep_computed(keep);
   const auto first = impl_->tokens.begin() + static_cast<std::ptrdiff_t>(keep);
   impl_->tokens.erase(first, first + static_cast<std::ptrdiff_t>(dropped));
-  impl_->dropped += dropped;
+  impl_->history.dropped += dropped;
   // The tokens of the prompt that `keep` protects are still tokens of the prompt.
-  impl_->written = std::min(impl_->written, position() - std::min(keep, prompt));
+  impl_->history.written = std::min(impl_->history.written, position() - std::min(keep, prompt));
   return dropped;
 }
 
@@ -116,8 +112,7 @@ void Session::assign(const Session& other) {
   const std::size_t position = other.position();
   if (&other == this) return;
   assign(other, position);
-  impl_->dropped = other.impl_->dropped;
-  impl_->written = other.impl_->written;
+  impl_->history = other.impl_->history;
 }
 
 void Session::assign(const Session& other, std::size_t position) {
@@ -138,7 +133,7 @@ void Session::assign(const Session& other, std::size_t position) {
   }
   if (&other == this) {
     rewind(position);
-    impl_->dropped = 0;
+    impl_->history.dropped = 0;
     return;
   }
   const std::size_t computed = std::min(position, other.impl_->computed);
@@ -152,8 +147,7 @@ void Session::assign(const Session& other, std::size_t position) {
   impl_->tokens.assign(tokens.begin(), tokens.end());  // does not allocate
   impl_->computed = computed;
   impl_->unchanged = computed <= other.impl_->unchanged ? SIZE_MAX : other.impl_->unchanged;
-  impl_->dropped = 0;
-  impl_->written = 0;
+  impl_->history = {};
 }
 
 std::size_t Session::memory_bytes(const Config& config, KVType type,
@@ -165,7 +159,17 @@ std::span<const TokenId> Session::tokens() const { return state().tokens; }
 std::size_t Session::position() const { return state().tokens.size(); }
 std::size_t Session::waiting() const { return state().tokens.size() - impl_->computed; }
 std::size_t Session::capacity() const { return state().cache.capacity(); }
-std::size_t Session::dropped() const { return state().dropped; }
+const TextHistory& Session::history() const { return state().history; }
+
+void Session::set_history(const TextHistory& history) {
+  if (history.written > position()) {
+    reject("a session of ", counted(position(), "token"), " cannot have ", history.written,
+           " written ones");
+  }
+  impl_->history = history;
+}
+
+std::size_t Session::dropped() const { return state().history.dropped; }
 const Model& Session::model() const { return state().engine.model(); }
 const Engine& Session::engine() const { return state().engine; }
 

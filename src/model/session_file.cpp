@@ -121,8 +121,9 @@ std::uint64_t fingerprint(const Transformer& transformer) {
 
   Hash hash;
   add_text(hash, config.to_json());
-  for_each_tensor(transformer,
-                  [&](const auto& tensor, const std::string&, const Shape&) { add_to(hash, tensor); });
+  for_each_tensor(transformer, [&](const auto& tensor, const std::string&, const Shape&) {
+    add_to(hash, tensor);
+  });
   return hash.value();
 }
 
@@ -267,8 +268,8 @@ void save_session(const Session& session, const fs::path& file) {
   SessionHeader header = session_header(session.engine());
   header.tokens = impl->tokens.size();
   header.computed = impl->computed;
-  header.dropped = impl->dropped;
-  header.written = impl->written;
+  header.dropped = impl->history.dropped;
+  header.written = impl->history.written;
   write(std::as_bytes(std::span(&header, 1)));
   write(std::as_bytes(session.tokens()));
 
@@ -317,8 +318,7 @@ Session load_session(const Engine& engine, const fs::path& file, const SessionOp
   impl.tokens.assign(tokens.begin(), tokens.end());
   impl.computed = computed;
   impl.unchanged = 0;  // the file does not say whether an observer has changed anything
-  impl.dropped = parts.header.dropped;
-  impl.written = parts.header.written;
+  impl.history = {.dropped = parts.header.dropped, .written = parts.header.written};
   return session;
 }
 

@@ -22,12 +22,6 @@ struct Session::Impl {
   /// the vocabulary.
   void require_fitting(std::span<const TokenId> more) const;
 
-  /// Throws Error(invalid_argument) unless all of these tokens are in the vocabulary.
-  void require_known(std::span<const TokenId> more) const;
-
-  /// Returns how many tokens Session::slide would drop. Throws the same errors.
-  [[nodiscard]] std::size_t slide_size(std::size_t keep, std::size_t needed) const;
-
   /// Drops the keys and values of all tokens but the first `count`. The next pass computes those of
   /// the other tokens again. Throws std::bad_alloc, and then changes nothing.
   void keep_computed(std::size_t count);
@@ -39,10 +33,8 @@ struct Session::Impl {
   /// How many of the first tokens have keys and values that depend on the tokens alone. Those of
   /// later tokens may have been changed by an observer.
   std::size_t unchanged = SIZE_MAX;
-  std::size_t dropped = 0;      ///< how many tokens of the text slide() has dropped
-  std::size_t written = 0;      ///< how many of the last tokens generate() wrote after its prompt;
-                                ///< 0 once anything else has changed the tokens
-  AlignedBuffer<float> logits;  ///< (vocab_size): the result of Session::forward
+  TextHistory history = {};
+  AlignedBuffer<float> logits;        ///< (vocab_size): the result of Session::forward
   std::optional<Session> draft = {};  ///< the session of the latest smaller draft model
 };
 

@@ -77,8 +77,8 @@ class Watch {
   const Observer& observer_;
   std::size_t n_head_, head_dim_;
   std::vector<bool> shown_, changed_;
-  AlignedBuffer<float> weights_;                      // (kMaxRows, n_positions), or statistics
-  AlignedBuffer<float> computed_;                     // the copy of keep()
+  AlignedBuffer<float> weights_;                     // (kMaxRows, n_positions), or statistics
+  AlignedBuffer<float> computed_;                    // the copy of keep()
   AlignedBuffer<float> keys_, values_, transposed_;  // (n_positions, head_dim) of one head
   std::exception_ptr error_;
 };

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "generate/writing/draft_length.h"
 #include "generate/writing/drafter.h"
 #include "gpt2/error.h"
 #include "gpt2/generate.h"

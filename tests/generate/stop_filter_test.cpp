@@ -1,4 +1,4 @@
-#include "generate/writing/stop_filter.h"
+#include "generate/writing/text_sink.h"
 
 #include <string>
 #include <vector>

@@ -6,7 +6,6 @@
 
 #include "base/system/threads.h"
 #include "generate/sampling/softmax.h"
-#include "model/engine_impl.h"
 
 namespace gpt2 {
 namespace {
@@ -24,7 +23,7 @@ BeamScorer::BeamScorer(const Engine& engine, const BeamSearchOptions& options,
       options_(options),
       limits_(limits),
       count_(count),
-      scratch_(static_cast<std::size_t>(engine.impl().threads)) {
+      scratch_(static_cast<std::size_t>(engine.threads())) {
   scratch_.front().emplace(made());
 }
 
@@ -73,7 +72,7 @@ std::span<const Candidate> BeamScorer::best(const BeamSessions& sessions, std::s
   bool is_alone = !options_.sampling.processors.empty();
   if (!is_alone) {
     std::vector<char> has_failed(end - begin, 0);
-    engine_.impl().for_each(end - begin, [&](std::size_t i, int rank) {
+    engine_.for_each(end - begin, [&](std::size_t i, int rank) {
       try {
         std::optional<Scratch>& scratch = scratch_[static_cast<std::size_t>(rank)];
         if (!scratch) scratch.emplace(made());

@@ -13,7 +13,7 @@
 #include "generate/beams/check_beams.h"
 #include "generate/beams/ended_sequences.h"
 #include "generate/options/check_numbers.h"
-#include "generate/writing/end_tokens.h"
+#include "generate/writing/tokens.h"
 
 namespace gpt2 {
 namespace {

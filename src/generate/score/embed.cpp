@@ -4,8 +4,8 @@
 
 #include "base/fail.h"
 #include "base/system/threads.h"
-#include "generate/writing/check_tokens.h"
-#include "generate/writing/enough_rows.h"
+#include "generate/writing/prompt_reader.h"
+#include "generate/writing/tokens.h"
 #include "model/engine_impl.h"
 
 namespace gpt2 {

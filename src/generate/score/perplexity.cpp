@@ -7,7 +7,7 @@
 #include "generate/sampling/logprobs.h"
 #include "generate/score/scored_window.h"
 #include "generate/score/window_scores.h"
-#include "generate/writing/check_tokens.h"
+#include "generate/writing/tokens.h"
 #include "gpt2/score.h"
 #include "gpt2/session.h"
 

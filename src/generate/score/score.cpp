@@ -9,7 +9,7 @@
 #include "generate/sampling/logprobs.h"
 #include "generate/score/score_tasks.h"
 #include "generate/score/scored_window.h"
-#include "generate/writing/check_tokens.h"
+#include "generate/writing/tokens.h"
 
 namespace gpt2 {
 ScoreOptions ScoreOptions::resolved(const Config& config) const {

@@ -5,9 +5,8 @@
 
 #include "base/system/threads.h"
 #include "generate/sampling/logprobs.h"
-#include "generate/writing/enough_rows.h"
+#include "generate/writing/prompt_reader.h"
 #include "kernels/kernels.h"
-#include "model/engine_impl.h"
 
 namespace gpt2 {
 namespace {
@@ -80,7 +79,7 @@ class TaskReader {
              std::size_t top)
       : engine_(engine), vocab_size_(engine.model().config().vocab_size), tasks_(tasks), top_(top) {
     logits_.resize(std::min(scores, kLogitsRows) * vocab_size_);
-    scratch_.resize(static_cast<std::size_t>(engine_.impl().threads) * vocab_size_);
+    scratch_.resize(static_cast<std::size_t>(engine_.threads()) * vocab_size_);
   }
 
   // Runs a pass and returns the number of scores that it has written: 0 once all scores are
@@ -164,7 +163,7 @@ class TaskReader {
       }
     }
     const std::span<const float> logits(logits_);
-    engine_.impl().for_each(all.size(), [&](std::size_t i, int rank) {
+    engine_.for_each(all.size(), [&](std::size_t i, int rank) {
       const auto scratch =
           std::span(scratch_).subspan(static_cast<std::size_t>(rank) * vocab_size_, vocab_size_);
       write_logprob(*all[i].to, logits.subspan(all[i].row * vocab_size_, vocab_size_), all[i].token,

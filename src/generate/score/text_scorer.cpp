@@ -6,7 +6,7 @@
 #include "base/system/threads.h"
 #include "generate/score/score_summary.h"
 #include "generate/score/scored_window.h"
-#include "generate/writing/check_tokens.h"
+#include "generate/writing/tokens.h"
 #include "gpt2/score.h"
 
 namespace gpt2 {

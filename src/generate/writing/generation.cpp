@@ -11,106 +11,93 @@
 #include "base/text.h"
 #include "generate/options/check_numbers.h"
 #include "generate/sampling/logprobs.h"
-#include "generate/writing/end_tokens.h"
-#include "model/session_impl.h"
+#include "generate/writing/tokens.h"
 
 namespace gpt2 {
 namespace {
 
-bool slides(const GenerationOptions& options) { return options.overflow == Overflow::slide; }
-
-void check(const Session& session, std::span<const TokenId> prompt,
-           const GenerationOptions& options) {
+// Returns how many tokens the session has to drop before it can read the prompt. Changes nothing.
+std::size_t check(const Session& session, std::span<const TokenId> prompt,
+                  const GenerationOptions& options, const ContextWindow& window) {
   if (prompt.empty() && session.position() == 0) {
     reject("neither the prompt nor the session has a token: begin with the end-of-text token");
   }
-  session.impl()->require_known(prompt);
+  const Config& config = session.model().config();
+  check_tokens(prompt, config, "the prompt");
   for_each_generation_field(
       [&](const auto& field) { check_numbers(field.name, field.range, options.*field.member); });
   check_enumerator(options.overflow, Overflow::slide, "overflow", "Overflow");
-  check_top_logprobs(options.top_logprobs.value_or(0), session.model().config().vocab_size);
-  const std::size_t room = session.capacity() - session.position();
-  const bool can_fill = prompt.size() > room || options.max_new_tokens > room - prompt.size();
-  const std::size_t capacity = session.capacity();
-  if (slides(options) && can_fill && (capacity < 2 || options.keep > capacity - 2)) {
-    reject("a session that slides needs room for two tokens more than it keeps: it has room for ",
-           capacity, ", and keep is ", options.keep);
-  }
-}
-
-// Throws if the session has no room for the prompt, not even after a slide.
-void require_room(const Session& session, std::size_t prompt_tokens,
-                  const GenerationOptions& options) {
-  const std::size_t capacity = session.capacity();
-  const std::size_t position = session.position();
-  const std::size_t kept = slides(options) ? std::min(options.keep, position) : position;
-  if (prompt_tokens <= capacity - kept) return;
-  const std::string before = kept == 0
-                                 ? ""
-                                 : concat(", after the ", counted(kept, "token"),
-                                          slides(options) ? " that it keeps" : " that it holds");
-  reject("the prompt has ", counted(prompt_tokens, "token"), ", but the session has room for ",
-         capacity - kept, before, ": shorten the prompt, for example by leaving out its beginning");
-}
-
-// Returns how many tokens the session has to drop before it can read the prompt. Changes nothing.
-std::size_t drop_for(const Session& session, std::span<const TokenId> prompt,
-                     const GenerationOptions& options) {
-  check(session, prompt, options);
-  require_room(session, prompt.size(), options);
-  if (slides(options)) return session.impl()->slide_size(options.keep, prompt.size());
-  session.impl()->require_fitting(prompt);
-  return 0;
+  check_top_logprobs(options.top_logprobs.value_or(0), config.vocab_size);
+  return window.require_room(prompt.size(), options.max_new_tokens);
 }
 
 // Returns the limits after `dropped` tokens have been dropped. A generation without a prompt
 // continues the text that the session holds.
 SequenceLimits limits_of(const Session& session, std::size_t prompt_tokens, std::size_t dropped,
-                         const GenerationOptions& options, const TextTarget& target) {
+                         const GenerationOptions& options, const ContextWindow& window,
+                         const TextTarget& target) {
   const std::size_t length = session.position() - dropped + prompt_tokens;
-  const std::size_t written = prompt_tokens == 0 ? session.impl()->written : 0;
-  // The last token of a text that fills the context has no room in it.
-  const std::size_t room = slides(options) ? SIZE_MAX : session.capacity() + 1 - length;
+  const std::size_t written = prompt_tokens == 0 ? session.history().written : 0;
   return {.eos_token_id = end_tokens(session.model().config(), target.tokenizer, options),
           .prompt_length = length - written,
-          .max_length = length + std::min(options.max_new_tokens, room),
+          .max_length = length + std::min(options.max_new_tokens, window.room_after(length)),
           .dropped = session.dropped() + dropped};
 }
 
+// Lets the next pass compute the last token of the session again, for the logits after it.
+void recompute_last(Session& session) {
+  const TextHistory history = session.history();
+  const TokenId last = session.tokens().back();
+  session.rewind(session.position() - 1);
+  session.append(std::span(&last, 1));
+  session.set_history(history);
+}
+
 }  // namespace
+
+std::string_view name_of(FinishReason reason) noexcept {
+  switch (reason) {
+    case FinishReason::end_of_text: return "end_of_text";
+    case FinishReason::stop_string: return "stop_string";
+    case FinishReason::length: return "length";
+    case FinishReason::context_full: return "context_full";
+    case FinishReason::cancelled: return "cancelled";
+  }
+  return "";
+}
 
 Generation::Generation(Session& session, std::span<const TokenId> prompt,
                        const GenerationOptions& options, const TextTarget& target,
                        const Donor& donor)
     : session_(session),
       options_(options),
+      window_(session, options),
       sink_(target, options.stop),
       result_{.finish_reason = {},
               .tokens = {},
               .prompt_tokens = prompt.size(),
-              .dropped_tokens = drop_for(session, prompt, options)},
-      limits_(limits_of(session, prompt.size(), result_.dropped_tokens, options, target)),
+              .dropped_tokens = check(session, prompt, options, window_)},
+      limits_(limits_of(session, prompt.size(), result_.dropped_tokens, options, window_, target)),
       sampler_(options.sampling, session.model().config().vocab_size, limits_),
-      drafter_(session, options) {
+      drafter_(session, sampler_, options) {
   // The session is changed only now, after all arguments have been checked. The prompt is copied
   // first because it may be a span of the session's tokens, which a slide moves.
   std::vector<TokenId> copy(prompt.begin(), prompt.end());
   if (donor.known > 0) session.assign(*donor.session, donor.known);
   if (result_.dropped_tokens != 0) session.slide(options.keep, prompt.size());
-  // A text without a prompt begins with the logits after the last token.
-  if (prompt.empty()) session.impl()->keep_computed(session.position() - 1);
+  if (prompt.empty()) recompute_last(session);
   prompt_.emplace(session, std::move(copy), options_.on_prompt, donor.known);
 }
 
 // A pass writes one more token than it accepts, and the last token of a text needs no room in the
 // session.
-void Generation::look_up_draft() {
+std::size_t Generation::max_draft() const {
   const std::size_t left = options_.max_new_tokens - result_.tokens.size();
-  drafter_.look_up(std::min(left - 1, session_.capacity() - session_.position()));
+  return std::min(left - 1, session_.capacity() - session_.position());
 }
 
 std::optional<Slice> Generation::next(std::size_t max_rows) {
-  if (!reads_prompt_) {
+  if (!prompt_) {
     const auto drafted = drafter_.tokens();
     logits_.resize((1 + drafted.size()) * vocab_size());
     return Slice{&session_, drafted, logits_};
@@ -127,7 +114,7 @@ std::optional<Slice> Generation::next(std::size_t max_rows) {
 
 // If the sampler throws, take() draws again and then throws the same exception to the caller.
 void Generation::draw_ahead() noexcept {
-  if (reads_prompt_ && !prompt_->finished()) return;
+  if (prompt_ && !prompt_->finished()) return;
   if (!options_.sampling.processors.empty()) return;
   const std::size_t position = session_.position() - drafter_.tokens().size();
   try {
@@ -138,18 +125,12 @@ void Generation::draw_ahead() noexcept {
 }
 
 void Generation::take() {
-  if (reads_prompt_ && !begin_text()) return;
+  if (prompt_ && !begin_text()) return;
   const std::size_t accepted_before = result_.accepted_tokens;
   const std::optional<FinishReason> reason = draw_all();
   result_.drafted_tokens += drafter_.tokens().size();
   drafter_.note_checked(result_.accepted_tokens - accepted_before);
-  if (!reason) return;
-  // With Overflow::slide, the session holds all tokens of the text, however it ends, so it slides
-  // even for the last token.
-  const bool goes_on = slides(options_) && *reason == FinishReason::context_full;
-  if (slides(options_) && lacks_room_) slide();
-  const bool is_last = result_.tokens.size() == options_.max_new_tokens;
-  if (!goes_on || is_last) finish(goes_on ? FinishReason::length : *reason);
+  if (reason) finish(*reason);
 }
 
 // Called after a pass over a piece of the prompt. Returns whether the first token of the text can
@@ -160,7 +141,7 @@ bool Generation::begin_text() {
     finish(FinishReason::cancelled);
     return false;
   }
-  reads_prompt_ = false;
+  prompt_.reset();
   drafter_.note_prompt();
   if (!result_.tokens.empty()) return true;  // the text continues after a slide
   result_.prompt_seconds = seconds_since(start_);
@@ -176,10 +157,10 @@ std::optional<FinishReason> Generation::draw_all() {
   const std::size_t first = session_.position() - drafted.size();
   for (std::size_t row = 0;; ++row) {
     const std::size_t position = first + row;
+    const bool is_full = position == session_.capacity();
     const auto scores = std::span(logits_).subspan(row * vocab_size(), vocab_size());
     if (options_.hash_logits) result_.logits_hash = hash_floats(scores, result_.logits_hash);
     const TokenId token = draw(scores, position);
-    lacks_room_ = false;
     if (std::ranges::count(limits_.eos_token_id, token) != 0) {
       session_.rewind(position);
       return FinishReason::end_of_text;
@@ -190,10 +171,10 @@ std::optional<FinishReason> Generation::draw_all() {
     const bool is_accepted = row < drafted.size() && drafted[row] == token;
     result_.accepted_tokens += is_accepted;
     const bool is_last = result_.tokens.size() == options_.max_new_tokens;
-    lacks_room_ = position == session_.capacity();
-    if (!is_accepted || is_last) settle(position, token);
-    if (!give(token, position)) return FinishReason::cancelled;
-    if (lacks_room_) return FinishReason::context_full;
+    const bool goes_on = is_accepted && !is_last;
+    if (!goes_on) settle(position, token);
+    if (!give(token, position, goes_on)) return FinishReason::cancelled;
+    if (is_full && !window_.slides()) return FinishReason::context_full;
     if (is_last) return FinishReason::length;
     if (!is_accepted) return std::nullopt;
   }
@@ -211,48 +192,46 @@ TokenId Generation::draw(std::span<const float> logits, std::size_t position) {
 }
 
 // Gives the token to the sink. If the sink ends the text, removes the tokens drafted after this
-// one.
-bool Generation::give(TokenId token, std::size_t position) {
+// one, if there are any.
+bool Generation::give(TokenId token, std::size_t position, bool is_drafted) {
+  bool goes_on = false;
   try {
-    if (sink_.write(token, options_.top_logprobs ? &result_.logprobs.back() : nullptr)) return true;
+    goes_on = sink_.write(token, options_.top_logprobs ? &result_.logprobs.back() : nullptr);
   } catch (...) {
-    settle(position, token);
-    if (slides(options_) && lacks_room_) slide();
+    if (is_drafted) settle(position, token);
     throw;
   }
-  settle(position, token);
-  return false;
+  if (!goes_on && is_drafted) settle(position, token);
+  return goes_on;
 }
 
-// Makes `last` the token at `position`, where it waits, and removes the tokens after it. If the
-// session is full, it has no room for the last token.
+// Makes `last` the token at `position`, where it waits, and removes the tokens after it. A full
+// session slides for it, or has no room for it.
 void Generation::settle(std::size_t position, TokenId last) {
   session_.rewind(position);
-  if (position < session_.capacity()) session_.append(std::span(&last, 1));
+  if (position < session_.capacity()) {
+    session_.append(std::span(&last, 1));
+  } else if (window_.slides()) {
+    slide(last);
+  }
 }
 
-// Makes room in a full session for the token that was just written. The keys and values of the
-// tokens that are kept must be recomputed; a PromptReader reads these tokens like a prompt.
-void Generation::slide() {
-  session_.impl()->written = session_.position() - limits_.prompt_length;
-  const std::size_t dropped = session_.slide(options_.keep, 1);
-  limits_.prompt_length = session_.position() - session_.impl()->written;
-  session_.append(std::span(&result_.tokens.back(), 1));
-  result_.dropped_tokens += dropped;
-  limits_.dropped += dropped;
-  limits_.max_length -= dropped;
+// The keys and values of the tokens that are kept must be computed again; a PromptReader reads
+// these tokens like a prompt.
+void Generation::slide(TokenId last) {
+  result_.dropped_tokens += window_.slide(1, limits_);
+  session_.append(std::span(&last, 1));
   sampler_ = Sampler(options_.sampling, vocab_size(), limits_);
-
   static const PromptReader::OnPrompt kNobody;
   prompt_.emplace(session_, std::vector<TokenId>(), kNobody);
-  reads_prompt_ = true;
 }
 
 // Tells the session how many of its tokens are new, for the options that count them in the next
 // call.
 void Generation::note_written() {
   const std::size_t length = session_.position();
-  session_.impl()->written = length - std::min(length, limits_.prompt_length);
+  const std::size_t written = length - std::min(length, limits_.prompt_length);
+  session_.set_history({.dropped = session_.dropped(), .written = written});
 }
 
 void Generation::finish(FinishReason reason) {
@@ -266,7 +245,7 @@ void Generation::finish(FinishReason reason) {
 void Generation::cancel() noexcept {
   if (finished_) return;
   try {
-    if (reads_prompt_) static_cast<void>(prompt_->goes_on());  // removes the prompt
+    if (prompt_) static_cast<void>(prompt_->goes_on());  // removes the prompt
     finish(FinishReason::cancelled);
   } catch (...) {
     fail();
@@ -275,9 +254,12 @@ void Generation::cancel() noexcept {
 
 void Generation::fail() noexcept {
   error_ = std::current_exception();
-  // A sink may have moved the session away, although it must not use it.
-  if (has_begun() && session_.impl() != nullptr) note_written();
   finished_ = true;
+  try {
+    if (has_begun()) note_written();
+  } catch (const Error&) {
+    // A sink has moved the session away, although it must not use it.
+  }
 }
 
 GenerationResult Generation::take_result() {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "generate/writing/context_window.h"
 #include "generate/writing/drafter.h"
 #include "generate/writing/prompt_reader.h"
 #include "generate/writing/text_sink.h"
@@ -25,7 +26,7 @@ struct Donor {
 /// share:
 ///
 ///   while (!text.finished()) {
-///     if (!text.reads_prompt()) ...  // let text.drafter() draft tokens
+///     if (!text.reads_prompt()) ...  // Drafter::draft() for as many tokens as max_draft()
 ///     if (const auto slice = text.next(max_rows)) {
 ///       forward({*slice});
 ///       text.take();
@@ -50,14 +51,9 @@ class Generation {
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
 
-  /// Returns what drafts tokens for the next pass. Begin with look_up_draft().
+  /// Returns what drafts tokens for the next pass, and how many tokens that pass can check.
   [[nodiscard]] Drafter& drafter() noexcept { return drafter_; }
-
-  /// Calls Drafter::look_up() for as many tokens as the next pass can check.
-  void look_up_draft();
-
-  /// Calls Drafter::take().
-  void take_draft() { drafter_.take(sampler_); }
+  [[nodiscard]] std::size_t max_draft() const;
 
   /// Returns the slice to compute in the next pass: up to `max_rows` tokens of the prompt, or one
   /// row and the tokens that have been drafted. Returns nothing if on_prompt has cancelled the
@@ -81,7 +77,8 @@ class Generation {
   /// Ends the text with the exception that is being handled.
   void fail() noexcept;
 
-  [[nodiscard]] bool reads_prompt() const noexcept { return reads_prompt_; }
+  /// Whether the next pass reads tokens of the prompt, or those that a slide has kept.
+  [[nodiscard]] bool reads_prompt() const noexcept { return prompt_.has_value(); }
   [[nodiscard]] bool finished() const noexcept { return finished_; }
 
   /// Returns the result, or throws the exception with which the text ended. REQUIRES: finished().
@@ -91,28 +88,27 @@ class Generation {
   bool begin_text();
   std::optional<FinishReason> draw_all();
   TokenId draw(std::span<const float> logits, std::size_t position);
-  bool give(TokenId token, std::size_t position);
+  bool give(TokenId token, std::size_t position, bool is_drafted);
   void settle(std::size_t position, TokenId last);
-  void slide();
+  void slide(TokenId last);
   // Whether the prompt has been read, so that the text has begun.
-  [[nodiscard]] bool has_begun() const { return !reads_prompt_ || !result_.tokens.empty(); }
+  [[nodiscard]] bool has_begun() const { return !prompt_ || !result_.tokens.empty(); }
   void note_written();
   void finish(FinishReason reason);
   [[nodiscard]] std::size_t vocab_size() const { return session_.model().config().vocab_size; }
 
   Session& session_;
   const GenerationOptions options_;
+  ContextWindow window_;
   TextSink sink_;
   GenerationResult result_;
   SequenceLimits limits_;
   Sampler sampler_;
   Drafter drafter_;
-  std::optional<PromptReader> prompt_;  // the latest one; after a slide, it reads the tokens that
-                                        // were kept
+  std::optional<PromptReader> prompt_;  // until it has been read; after a slide, it reads the
+                                        // tokens that were kept
   std::vector<float> logits_;           // of the latest pass: (1 + drafted, vocab_size)
   std::optional<TokenId> ahead_;        // the token of the first row, if it is drawn already
-  bool lacks_room_ = false;             // whether the session is too full for the last token
-  bool reads_prompt_ = true;
   bool finished_ = false;
   std::exception_ptr error_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "base/seconds_since.h"
-#include "model/engine_impl.h"
 
 namespace gpt2 {
 
@@ -24,7 +23,7 @@ void Passes::run(std::span<Generation* const> texts) {
   if (!forward()) return;
   const double seconds = seconds_since(start);
   if (texts_.size() > 1) {
-    engine_.impl().for_each(texts_.size(), [&](std::size_t i, int) { texts_[i]->draw_ahead(); });
+    engine_.for_each(texts_.size(), [&](std::size_t i, int) { texts_[i]->draw_ahead(); });
   }
   step_each([&](Generation& text) {
     text.take();
@@ -51,38 +50,31 @@ void Passes::step_each(const Step& step) {
   texts_.resize(kept);
 }
 
-// Lets the texts draft tokens for the next pass.
+// Lets the texts draft tokens for the next pass. A text drafts with its model if no tokens could be
+// looked up, or if these would not save time.
 void Passes::draft() {
   for (Source* const source : {&model_, &lookup_}) {
     source->length.set_texts(texts_.size());
     source->pass = {};
   }
   step_each([](Generation& text) {
-    text.look_up_draft();
+    text.drafter().look_up(text.max_draft());
     return true;
   });
-  choose_lengths();
-  const auto start = std::chrono::steady_clock::now();
-  while (forward_drafts()) {
-    step_each([](Generation& text) {
-      text.take_draft();
-      return true;
-    });
-  }
-  if (model_.pass.steps != 0) model_.pass.draft_seconds = seconds_since(start);
-  for (Generation* const text : texts_) text->drafter().end();
-}
-
-// A text drafts with its model if no tokens could be looked up, or if these would not save time.
-void Passes::choose_lengths() {
   const std::size_t found =
       length_of(lookup_, [](const Drafter& drafter) { return drafter.tokens().size(); });
   for (Generation* const text : texts_) text->drafter().shorten(found);
 
-  const std::size_t by_model = length_of(model_, std::mem_fn(&Drafter::max_of_model));
-  std::vector<const Drafter*> drafters;
+  std::vector<Drafter*> drafters;
   for (Generation* const text : texts_) drafters.push_back(&text->drafter());
-  for (Generation* const text : texts_) text->drafter().begin(by_model, drafters);
+  const auto passes =
+      Drafter::draft(drafters, length_of(model_, std::mem_fn(&Drafter::max_of_model)));
+  model_.pass.steps = passes.count;
+  model_.pass.draft_seconds = passes.seconds;
+  step_each([](Generation& text) {
+    text.drafter().rethrow();
+    return true;
+  });
 }
 
 // Returns the number of tokens that each text should draft. A text can draft at most
@@ -97,27 +89,6 @@ std::size_t Passes::length_of(const Source& source, const MaxOf& max_of) const {
     max = std::max(max, max_of_text);
   }
   return source.length.next(max, drafting);
-}
-
-// Runs a pass of a draft model for all texts that use it and have tokens left to draft. Returns
-// false if there are no such texts, or if there is not enough memory.
-bool Passes::forward_drafts() {
-  Drafter* first = nullptr;
-  slices_.clear();
-  try {
-    for (Generation* const text : texts_) {
-      Drafter& drafter = text->drafter();
-      if (!drafter.goes_on() || (first != nullptr && !drafter.can_join(*first))) continue;
-      if (first == nullptr) first = &drafter;
-      slices_.push_back(drafter.next());
-    }
-    if (first == nullptr) return false;
-    first->forward(slices_);
-  } catch (const std::exception&) {  // not enough memory: the texts get no more drafted tokens
-    return false;
-  }
-  ++model_.pass.steps;
-  return true;
 }
 
 // Composes the pass. Afterwards, texts_ has only the texts that take part in it.
@@ -168,6 +139,28 @@ void Passes::note(double seconds) {
       source->length.note_drafts(source->pass);
     }
   }
+}
+
+GenerationResult generate(Session& session, std::span<const TokenId> prompt,
+                          const GenerationOptions& options, const TextTarget& target) {
+  check_target(target, options, session.model().config());
+  Generation text(session, prompt, options, target);
+  Passes passes(session.engine());
+  Generation* const texts[] = {&text};
+  while (!text.finished()) passes.run(texts);
+  return text.take_result();
+}
+
+GenerationResult generate(Session& session, const Tokenizer& tokenizer,
+                          std::span<const TokenId> prompt, const GenerationOptions& options,
+                          const std::function<bool(std::string_view)>& sink) {
+  return generate(session, prompt, options, {tokenizer, sink, nullptr});
+}
+
+GenerationResult generate(Session& session, std::span<const TokenId> prompt,
+                          const GenerationOptions& options,
+                          const std::function<bool(TokenId)>& sink) {
+  return generate(session, prompt, options, {std::nullopt, nullptr, sink});
 }
 
 }  // namespace gpt2

@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "generate/writing/draft_length.h"
 #include "generate/writing/generation.h"
 #include "gpt2/engine.h"
 
@@ -35,8 +34,6 @@ class Passes {
   template <class Step>
   void step_each(const Step& step);
   void draft();
-  void choose_lengths();
-  bool forward_drafts();
   template <class MaxOf>
   [[nodiscard]] std::size_t length_of(const Source& source, const MaxOf& max_of) const;
   void add_slices();
@@ -47,7 +44,7 @@ class Passes {
   Engine engine_;
   Source model_, lookup_;
   std::vector<Generation*> texts_;  // those of the pass that have not finished
-  std::vector<Slice> slices_;       // of the pass, or of a pass of a draft model
+  std::vector<Slice> slices_;       // of the pass
 };
 
 }  // namespace gpt2

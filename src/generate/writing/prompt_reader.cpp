@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/session_impl.h"
-
 namespace gpt2 {
 
 // The result is at least 128, because shorter passes would read the weights too often.
@@ -18,8 +16,7 @@ PromptReader::PromptReader(Session& session, std::vector<TokenId> prompt, const 
     : session_(session),
       on_prompt_(on_prompt),
       prompt_(std::move(prompt)),
-      written_(session.impl()->written),
-      dropped_(session.impl()->dropped),
+      history_(session.history()),
       read_(known) {
   const auto tail = session.tokens().last(session.waiting());
   waiting_.assign(tail.begin(), tail.end());
@@ -47,8 +44,7 @@ bool PromptReader::goes_on() {
 void PromptReader::take_back() {
   session_.rewind(start_);
   session_.append(waiting_);
-  session_.impl()->written = written_;
-  session_.impl()->dropped = dropped_;
+  session_.set_history(history_);
 }
 
 }  // namespace gpt2

@@ -42,11 +42,13 @@ class PromptReader {
   std::vector<TokenId> prompt_;
   std::vector<TokenId> waiting_;  // the tokens that waited in the session before the prompt
   std::size_t start_;             // the position of the first of waiting_
-  std::size_t written_;           // the number of tokens written by generate() before the prompt
-  std::size_t dropped_;           // the number of tokens dropped before the prompt
+  TextHistory history_;           // before the prompt
   std::size_t read_;
   bool begun_ = false;
 };
+
+/// With this many rows, reading the weights takes only a small share of a pass.
+inline constexpr std::size_t kEnoughRows = 512;
 
 /// Returns the max number of tokens of a prompt that one pass should read with this model, chosen
 /// so that the pass takes at most about half a second on a desktop CPU.

@@ -4,7 +4,10 @@
 #include <deque>
 #include <exception>
 #include <future>
+#include <iterator>
+#include <list>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,7 +15,7 @@
 #include "base/fail.h"
 #include "base/set_while_alive.h"
 #include "generate/writing/passes.h"
-#include "generate/writing/prefix_cache.h"
+#include "generate/writing/tokens.h"
 #include "gpt2/runtime.h"
 
 namespace gpt2 {
@@ -22,6 +25,68 @@ namespace {
 // tokens, provided that this saves more than this many tokens. For fewer tokens, waiting costs more
 // than it saves.
 constexpr std::size_t kWorthWaiting = 16;
+
+// Sessions of texts that have ended. A new text that begins with the same tokens as one of them
+// need not compute these tokens again. Keeps up to 64 sessions and evicts the least recently used
+// one.
+class PrefixCache {
+ public:
+  // Adds a session, without its waiting tokens and without the session of its draft. Frees the
+  // session instead if there is not enough memory, or if it has slid, because it then takes more
+  // memory than shrink() computes from its position. REQUIRES: all sessions in the cache are of
+  // the same model.
+  void add(Session session) noexcept;
+
+  // Returns the session that has the longest common prefix with `prompt`, or nullptr if no session
+  // has a common prefix, and marks it as the most recently used one.
+  [[nodiscard]] const Session* find(std::span<const TokenId> prompt);
+
+  // Frees the least recently used sessions until the others take at most this many bytes.
+  void shrink(std::size_t max_bytes) noexcept;
+
+ private:
+  std::list<Session> sessions_;  // the least recently used one first
+};
+
+void PrefixCache::add(Session session) noexcept {
+  if (session.dropped() != 0) return;
+  Drafter::forget(session);
+  try {
+    session.rewind(session.position() - session.waiting());
+    if (session.position() > 0) sessions_.push_back(std::move(session));
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  constexpr std::size_t kMaxSessions = 64;
+  if (sessions_.size() > kMaxSessions) sessions_.pop_front();
+}
+
+const Session* PrefixCache::find(std::span<const TokenId> prompt) {
+  std::size_t longest = 0;
+  auto best = sessions_.end();
+  for (auto session = sessions_.begin(); session != sessions_.end(); ++session) {
+    const std::size_t common = common_prefix(session->tokens(), prompt);
+    if (common <= longest) continue;
+    longest = common;
+    best = session;
+  }
+  if (best == sessions_.end()) return nullptr;
+  sessions_.splice(sessions_.end(), sessions_, best);
+  return &sessions_.back();
+}
+
+void PrefixCache::shrink(std::size_t max_bytes) noexcept {
+  std::size_t bytes = 0;
+  auto keep = sessions_.end();
+  while (keep != sessions_.begin()) {
+    const Session& session = *std::prev(keep);
+    bytes += Session::memory_bytes(session.model().config(), session.engine().kv_type(),
+                                   session.position());
+    if (bytes > max_bytes) break;
+    --keep;
+  }
+  sessions_.erase(sessions_.begin(), keep);
+}
 
 // A text, from its submission to its end.
 struct Text {

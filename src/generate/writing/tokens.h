@@ -1,12 +1,28 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
+#include "base/fail.h"
 #include "gpt2/config.h"
 #include "gpt2/tokenizer.h"
 
 namespace gpt2 {
+
+/// Throws Error(invalid_argument) if a token is outside the vocabulary. The message begins with
+/// `where`, which names the text that the tokens belong to.
+inline void check_tokens(std::span<const TokenId> tokens, const Config& config,
+                         const std::string& where) {
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] >= 0 && static_cast<std::size_t>(tokens[i]) < config.vocab_size) continue;
+    reject(where, ", token ", i + 1, ": expected an id from 0 to ", config.vocab_size - 1, ", got ",
+           tokens[i]);
+  }
+}
 
 /// Returns the tokens that end a text: those of the model, then options.stop_tokens, then the
 /// tokenizer's end-of-text token. options.ignore_eos leaves out the first and the last of these.
@@ -21,6 +37,12 @@ template <class Options>
   const auto end_of_text = tokenizer ? tokenizer->end_of_text() : std::nullopt;
   if (end_of_text && !options.ignore_eos) ids.push_back(*end_of_text);
   return ids;
+}
+
+/// Returns the length of the longest common prefix of a and b.
+[[nodiscard]] inline std::size_t common_prefix(std::span<const TokenId> a,
+                                               std::span<const TokenId> b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
 }  // namespace gpt2
