@@ -116,6 +116,7 @@ class CompletionRun::Impl {
   void abandon() noexcept;
 
   [[nodiscard]] const CompletionRequest& request() const { return request_; }
+  [[nodiscard]] const std::vector<CompletedPrompt>& prompts() const { return prompts_; }
   [[nodiscard]] bool has_own_passes() const {
     return searches() || (request_.echo && request_.with_logprobs);
   }
@@ -345,6 +346,10 @@ CompletionRun::~CompletionRun() {
 }
 
 const CompletionRequest& CompletionRun::request() const noexcept { return impl_->request(); }
+
+const std::vector<CompletedPrompt>& CompletionRun::prompts() const noexcept {
+  return impl_->prompts();
+}
 
 bool CompletionRun::has_own_passes() const noexcept { return impl_->has_own_passes(); }
 

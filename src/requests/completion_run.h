@@ -97,6 +97,9 @@ class CompletionRun {
 
   [[nodiscard]] const CompletionRequest& request() const noexcept;
 
+  /// The prompts, with their log-probabilities once compute() has returned.
+  [[nodiscard]] const std::vector<CompletedPrompt>& prompts() const noexcept;
+
   /// Whether compute() has something to do: beams, or the log-probabilities of prompts.
   [[nodiscard]] bool has_own_passes() const noexcept;
 
