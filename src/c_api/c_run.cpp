@@ -43,7 +43,7 @@ struct SharedRun {
   bool is_in_session_step = false;
   bool is_finished = false;
   std::exception_ptr error = {};
-  WorkPointer work = {};  // is destroyed before what it uses
+  Work work = {};  // is destroyed before what it uses
 };
 
 void SharedRun::step() {
@@ -52,7 +52,7 @@ void SharedRun::step() {
   if (!is_finished) {
     const SetWhileAlive stepping(is_stepping);
     try {
-      if (!work->step()) end();
+      if (!work.step()) end();
     } catch (...) {
       error = std::current_exception();
       end();
@@ -209,8 +209,7 @@ gpt2_status gpt2_run_result(gpt2_run* run, gpt2_bytes** json) {
     do {
       shared->step();
     } while (!shared->is_finished);
-    const Work& work = *shared->work;
-    return make_json(work.size(), [&] { return work.json(); });
+    return make_json(shared->work.size(), shared->work.json);
   });
 }
 

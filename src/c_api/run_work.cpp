@@ -1,6 +1,7 @@
 #include "c_api/run_work.h"
 
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -10,78 +11,59 @@
 #include "requests/embedding.h"
 #include "requests/options.h"
 #include "requests/own_form.h"
+#include "requests/scoring.h"
 #include "requests/tokens.h"
 
 namespace gpt2::c_api {
 namespace {
 
-using WriteTexts =
-    std::function<Json(const CompletionRequest&, const std::vector<CompletedPrompt>&)>;
-
-class TextWork final : public Work {
- public:
-  TextWork(CompletionRun run, WriteTexts write) : run_(std::move(run)), write_(std::move(write)) {}
-
-  bool step() override {
-    if (run_.step()) return true;
-    prompts_ = run_.result();
-    return false;
-  }
-
-  [[nodiscard]] std::size_t size() const override {
-    constexpr std::size_t kToken = 16, kLogprob = 80, kText = 400;
-    std::size_t size = 0;
-    for (const CompletedPrompt& prompt : prompts_) {
-      for (const CompletionChoice& choice : prompt.choices) {
-        size += kText + 2 * choice.text.size() + kToken * choice.result.tokens.size();
-        for (const auto& logprob : choice.result.logprobs) {
-          size += kLogprob * (1 + logprob.top.size());
-        }
-      }
+// Returns about how many bytes the JSON of the texts has.
+std::size_t size_of(const std::vector<CompletedPrompt>& prompts) {
+  constexpr std::size_t kToken = 16, kLogprob = 80, kText = 400;
+  std::size_t size = 0;
+  for (const CompletedPrompt& prompt : prompts) {
+    for (const CompletionChoice& choice : prompt.choices) {
+      size += kText + 2 * choice.text.size() + kToken * choice.result.tokens.size();
+      for (const auto& logprob : choice.result.logprobs)
+        size += kLogprob * (1 + logprob.top.size());
     }
-    return size;
   }
+  return size;
+}
 
-  [[nodiscard]] Json json() const override { return write_(run_.request(), prompts_); }
+using Prompts = std::vector<CompletedPrompt>;
+using WriteTexts = std::function<Json(const CompletionRequest&, const Prompts&)>;
 
- private:
-  CompletionRun run_;
-  const WriteTexts write_;
-  std::vector<CompletedPrompt> prompts_ = {};
-};
+Work work_of(CompletionRun made, WriteTexts write_texts) {
+  const auto run = std::make_shared<CompletionRun>(std::move(made));
+  const auto prompts = std::make_shared<Prompts>();
+  return {.step =
+              [=] {
+                if (run->step()) return true;
+                *prompts = run->result();
+                return false;
+              },
+          .json = [=] { return write_texts(run->request(), *prompts); },
+          .size = [=] { return size_of(*prompts); }};
+}
 
-// Work that one call does, which calls a function with its progress.
-template <class Result>
-class CallWork final : public Work {
- public:
-  using Compute = std::function<Result(const std::function<void(double)>&)>;
-
-  CallWork(RunStatePointer state, std::size_t size, Compute compute,
-           std::function<Json(const Result&)> write)
-      : state_(std::move(state)),
-        size_(size),
-        compute_(std::move(compute)),
-        write_(std::move(write)) {}
-
-  bool step() override {
-    if (!state_->goes_on()) throw Cancelled();
-    result_ = compute_([state = state_](double share) {
-      state->share = share;
-      if (!state->goes_on()) throw Cancelled();
-    });
-    return false;
-  }
-
-  [[nodiscard]] std::size_t size() const override { return size_; }
-  [[nodiscard]] Json json() const override { return write_(*result_); }
-
- private:
-  const RunStatePointer state_;
-  const std::size_t size_;
-  const Compute compute_;
-  const std::function<Json(const Result&)> write_;
-  std::optional<Result> result_ = {};
-};
+// Returns work that one call of `compute`, which takes a function for its progress, does.
+template <class Compute, class Write>
+Work work_of_call(const RunStatePointer& state, std::size_t size, Compute compute, Write write_it) {
+  const auto goes_on = [state](double share) {
+    state->share = share;
+    if (!state->goes_on()) throw Cancelled();
+  };
+  const auto result = std::make_shared<decltype(compute(goes_on))>();
+  return {.step =
+              [=] {
+                goes_on(0.0);
+                *result = compute(goes_on);
+                return false;
+              },
+          .json = [=] { return write_it(*result); },
+          .size = [=] { return size; }};
+}
 
 RunEvents events_of(const RunStatePointer& state) {
   RunEvents events;
@@ -140,13 +122,13 @@ const Tokenizer& need_tokenizer(const RunArguments& of) {
   return *of.tokenizer;
 }
 
-WorkPointer write(const RunArguments& of, CompletionRequest request, WriteTexts write_texts) {
-  CompletionRun run(of.scheduler->engine, of.scheduler->scheduler, of.tokenizer, std::move(request),
-                    events_of(of.state));
-  return std::make_unique<TextWork>(std::move(run), std::move(write_texts));
+Work write(const RunArguments& of, CompletionRequest request, WriteTexts write_texts) {
+  return work_of(CompletionRun(of.scheduler->engine, of.scheduler->scheduler, of.tokenizer,
+                               std::move(request), events_of(of.state)),
+                 std::move(write_texts));
 }
 
-WorkPointer generate(const RunArguments& of) {
+Work generate(const RunArguments& of) {
   GenerationOptions defaults = own_defaults();
   take_own_members(of.request, config_of(of).vocab_size, of.state, defaults);
   return write(of,
@@ -156,49 +138,75 @@ WorkPointer generate(const RunArguments& of) {
 
 AnswerHead head_of(const RunArguments& of) { return {.model = of.scheduler->model_name}; }
 
-WorkPointer complete(const RunArguments& of) {
-  const Tokenizer& tokenizer = need_tokenizer(of);
+// Calls `read` with the request and the context in which OpenAI's requests are read.
+template <class Read>
+auto read_in_context(const RunArguments& of, const Read& read) {
   const GenerationOptions defaults = openai_defaults();
-  return write(
-      of, read_completion_request(of.request.root(), {of.tokenizer, config_of(of), defaults}),
-      [tokenizer, head = head_of(of)](const CompletionRequest& request, const auto& prompts) {
-        return completion_json(head, request, tokenizer, prompts);
-      });
+  return read(of.request.root(), RequestContext{of.tokenizer, config_of(of), defaults});
 }
 
-WorkPointer chat(const RunArguments& of) {
-  const Tokenizer& tokenizer = need_tokenizer(of);
-  const GenerationOptions defaults = openai_defaults();
-  return write(
-      of,
-      read_chat_request(of.request.root(), {of.tokenizer, config_of(of), defaults},
-                        ChatForm::transcript),
-      [tokenizer, head = head_of(of)](const CompletionRequest& request, const auto& prompts) {
-        return chat_json(head, request, tokenizer, prompts[0]);
-      });
+Work complete(const RunArguments& of) {
+  return write(of, read_in_context(of, read_completion_request),
+               [tokenizer = need_tokenizer(of), head = head_of(of)](const auto& request,
+                                                                    const Prompts& prompts) {
+                 return completion_json(head, request, tokenizer, prompts);
+               });
 }
 
-WorkPointer embed_texts(const RunArguments& of) {
+Work chat(const RunArguments& of) {
+  const auto read = [](const nlohmann::json& body, const RequestContext& context) {
+    return read_chat_request(body, context, ChatForm::transcript);
+  };
+  return write(of, read_in_context(of, read),
+               [tokenizer = need_tokenizer(of), head = head_of(of)](const auto& request,
+                                                                    const Prompts& prompts) {
+                 return chat_json(head, request, tokenizer, prompts[0]);
+               });
+}
+
+Work embed_texts(const RunArguments& of) {
   constexpr std::size_t kNumber = 24;
-  const GenerationOptions defaults;
-  EmbeddingRequest request =
-      read_embedding_request(of.request.root(), {of.tokenizer, config_of(of), defaults});
-  const std::size_t size = kNumber * config_of(of).n_embd * request.inputs.size();
-  using Vectors = std::vector<std::vector<float>>;
-  return std::make_unique<CallWork<Vectors>>(
-      of.state, size,
+  const EmbeddingRequest request = read_in_context(of, read_embedding_request);
+  return work_of_call(
+      of.state, kNumber * config_of(of).n_embd * request.inputs.size(),
       [request, engine = of.scheduler->engine](const auto& progress) {
         EmbedOptions options = request.options;
         options.progress = progress;
         return embed(engine, request.inputs, options);
       },
-      [request, name = of.scheduler->model_name](const Vectors& vectors) {
+      [request, name = of.scheduler->model_name](const auto& vectors) {
         return embedding_json(request, name, vectors);
       });
 }
 
-constexpr std::pair<std::string_view, WorkPointer (*)(const RunArguments&)> kKinds[] = {
-    {"generate", generate}, {"completions", complete}, {"chat", chat}, {"embeddings", embed_texts}};
+Work score_with(const RunArguments& of, const ScoringRequest& request) {
+  constexpr std::size_t kText = 800, kLogprob = 80;
+  std::size_t tokens = 0;
+  for (const auto& text : request.texts) tokens += text.size();
+  for (const auto& choice : request.question.choices) tokens += choice.size();
+  const std::size_t size = kText * (request.texts.size() + request.question.choices.size() + 1) +
+                           kLogprob * tokens * (request.options.top_logprobs + 1);
+  return work_of_call(
+      of.state, size,
+      [request, engine = of.scheduler->engine](const auto& progress) {
+        return run_scoring(engine, request, progress);
+      },
+      [request, tokenizer = of.tokenizer](const ScoringResult& result) {
+        return scoring_json(request, result, tokenizer);
+      });
+}
+
+Work score_texts(const RunArguments& of) {
+  return score_with(of, read_in_context(of, read_texts_to_score));
+}
+
+Work score_choices(const RunArguments& of) {
+  return score_with(of, read_in_context(of, read_choices_to_score));
+}
+
+constexpr std::pair<std::string_view, Work (*)(const RunArguments&)> kKinds[] = {
+    {"generate", generate},      {"completions", complete}, {"chat", chat},
+    {"embeddings", embed_texts}, {"score", score_texts},    {"choices", score_choices}};
 
 // Reads what differs in a session: its tokens are the beginning of the text.
 CompletionRequest read_in_session(JsonArgument& body, const RequestContext& context,
@@ -226,7 +234,7 @@ LogitsProcessor processor_of(gpt2_on_scores on_scores, void* user) {
   };
 }
 
-WorkPointer make_work(const std::string& kind, const RunArguments& arguments) {
+Work make_work(const std::string& kind, const RunArguments& arguments) {
   std::string names;
   for (const auto& [name, make] : kKinds) {
     if (kind == name) return make(arguments);
@@ -235,15 +243,15 @@ WorkPointer make_work(const std::string& kind, const RunArguments& arguments) {
   reject("the kind: expected one of ", names, "; found '", kind, "'");
 }
 
-WorkPointer make_work_in(Session& session, const std::optional<Tokenizer>& tokenizer,
-                         JsonArgument& request, const RunStatePointer& state) {
+Work make_work_in(Session& session, const std::optional<Tokenizer>& tokenizer,
+                  JsonArgument& request, const RunStatePointer& state) {
   const Config& config = session.model().config();
   GenerationOptions defaults = own_defaults();
   take_own_members(request, config.vocab_size, state, defaults);
   CompletionRequest read =
       read_in_session(request, {tokenizer, config, defaults}, session.position());
-  return std::make_unique<TextWork>(
-      CompletionRun(session, tokenizer, std::move(read), events_of(state)), own_writer(tokenizer));
+  return work_of(CompletionRun(session, tokenizer, std::move(read), events_of(state)),
+                 own_writer(tokenizer));
 }
 
 }  // namespace gpt2::c_api

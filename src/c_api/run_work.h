@@ -1,6 +1,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,22 +39,11 @@ struct RunState {
 using RunStatePointer = std::shared_ptr<RunState>;
 
 /// What a run computes.
-class Work {
- public:
-  Work() = default;
-  virtual ~Work() = default;
-  Work(const Work&) = delete;
-  Work& operator=(const Work&) = delete;
-
-  /// Computes one step. Returns whether there is more to do.
-  virtual bool step() = 0;
-
-  /// Returns about how many bytes the text of the result has. REQUIRES: all steps are done, as for
-  /// json().
-  [[nodiscard]] virtual std::size_t size() const = 0;
-  [[nodiscard]] virtual Json json() const = 0;
+struct Work {
+  std::function<bool()> step = {};         ///< computes one step; returns whether there is more
+  std::function<Json()> json = {};         ///< the result; REQUIRES: all steps are done
+  std::function<std::size_t()> size = {};  ///< about how many bytes its text has
 };
-using WorkPointer = std::unique_ptr<Work>;
 
 /// What a run is made of.
 struct RunArguments {
@@ -64,11 +55,11 @@ struct RunArguments {
 
 /// Returns the work of a kind, which gpt2_run_new lists. Throws Error for an unknown kind, and for
 /// a request that is wrong.
-[[nodiscard]] WorkPointer make_work(const std::string& kind, const RunArguments& arguments);
+[[nodiscard]] Work make_work(const std::string& kind, const RunArguments& arguments);
 
 /// Returns the work of a text in a session, which must outlive it.
-[[nodiscard]] WorkPointer make_work_in(Session& session, const std::optional<Tokenizer>& tokenizer,
-                                       JsonArgument& request, const RunStatePointer& state);
+[[nodiscard]] Work make_work_in(Session& session, const std::optional<Tokenizer>& tokenizer,
+                                JsonArgument& request, const RunStatePointer& state);
 
 /// Returns the caller's function as one of the library.
 [[nodiscard]] LogitsProcessor processor_of(gpt2_on_scores on_scores, void* user);

@@ -180,6 +180,12 @@ TEST_CASE("every failing allocation is an error and leaks nothing") {
     return run_of("generate", R"({"prompt": "Once", "num_beams": 4, "max_new_tokens": 5})");
   });
   fail_each_allocation("embeddings", [] { return run_of("embeddings", R"({"input": "Once"})"); });
+  fail_each_allocation("score", [] {
+    return run_of("score", R"({"texts": ["Once upon", "The cat"], "logprobs": 2})");
+  });
+  fail_each_allocation("choices", [] {
+    return run_of("choices", R"({"context": "The", "choices": [" cat", " dog"]})");
+  });
   fail_each_allocation("observe", observe);
   fail_each_allocation("save and load a session", [&] { return save_and_load(state.c_str()); });
   fail_each_allocation("embed", [] {

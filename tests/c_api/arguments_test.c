@@ -355,6 +355,12 @@ static void test_json(void) {
       {"completions", "{\"prompt\": \"x\", \"hash_logits\": true}", "hash_logits"},
       {"chat", "{\"messages\": []}", "messages"},
       {"embeddings", "{\"input\": \"\"}", "input"},
+      {"score", "{\"text\": \"x\"}", "texts"},
+      {"score", "{\"texts\": \"x\", \"context\": 1}", "context"},
+      {"score", "{\"texts\": [[1, 4096]]}", "texts[0][1]"},
+      {"choices", "{\"choices\": [\"x\"]}", "context"},
+      {"choices", "{\"context\": \"x\", \"choices\": []}", "choices"},
+      {"choices", "{\"context\": \"x\", \"choices\": [\"\"]}", "no tokens"},
   };
   const gpt2_ids text = {ids, 2};
   float vector[1024];

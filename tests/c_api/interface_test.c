@@ -418,7 +418,10 @@ static void test_observer_stops(void) {
 
 // Everything that has no text to return ends with GPT2_CANCELLED.
 static void test_progress_stops(void) {
-  static const char* const requests[][2] = {{"embeddings", "{\"input\": \"The cat\"}"}};
+  static const char* const requests[][2] = {
+      {"embeddings", "{\"input\": \"The cat\"}"},
+      {"score", "{\"texts\": \"The cat sat\"}"},
+      {"choices", "{\"context\": \"The\", \"choices\": [\" cat\", \" dog\"]}"}};
   struct counter counter = {0, 1, -1, "", NULL, NULL, NULL};
   gpt2_callbacks callbacks = {sizeof callbacks, &counter, NULL, on_progress, NULL, NULL};
   const gpt2_ids text = {once, kOnce};

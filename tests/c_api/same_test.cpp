@@ -623,6 +623,54 @@ TEST_CASE("embeddings are the same") {
   CHECK(openai.at("data")[0].at("embedding").size() == n_embd);
 }
 
+TEST_CASE("scores are the same") {
+  const std::vector<std::vector<TokenId>> texts = {
+      encoded("The cat sat down. It was a very small cat, and it had a red hat."),
+      encoded("One day, a dog ran.")};
+  const std::vector<TextScore> scores =
+      score(Engine::shared(model()), texts, {.context = 8, .stride = 3, .top_logprobs = 2});
+  const json found =
+      result_of("score", {{"texts", texts}, {"context", 8}, {"stride", 3}, {"logprobs", 2}});
+  const auto check = [](const Perplexity& expected, const json& record) {
+    CHECK(record.at("tokens") == expected.tokens);
+    CHECK(record.at("words") == expected.words);
+    CHECK(record.at("bytes") == expected.bytes);
+    CHECK(record.at("windows") == expected.windows);
+    CHECK(record.at("logprob") == -expected.nll);
+    CHECK(record.at("perplexity") == expected.by_token.value);
+    const double error = expected.by_token.standard_error;  // NaN for a single window
+    CHECK(record.at("perplexity_error") == (std::isnan(error) ? json() : json(error)));
+    CHECK(record.at("word_perplexity") == expected.by_word.value);
+    CHECK(record.at("byte_perplexity") == expected.by_byte.value);
+    CHECK(record.at("bits_per_byte") == expected.bits_per_byte.value);
+  };
+  check(perplexity(scores, texts, tokenizer()), found);
+  REQUIRE(found.at("texts").size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const json& text = found.at("texts")[i];
+    check(perplexity({&scores[i], 1}, {&texts[i], 1}, tokenizer()), text);
+    check_same(scores[i].tokens, text.at("logprobs"));
+  }
+  const json none = result_of("score", {{"texts", {{443}}}});  // nothing predicts a first token
+  CHECK(none.at("tokens") == 0);
+  CHECK(none.at("perplexity").is_null());
+  CHECK_FALSE(none.at("texts")[0].contains("logprobs"));
+
+  const std::vector<TokenId> context = encoded("Tom has a pet");
+  const auto choices = gpt2::score_choices(Engine::shared(model()), context, texts, 2);
+  const json compared =
+      result_of("choices", {{"context", "Tom has a pet"}, {"choices", texts}, {"logprobs", 2}});
+  REQUIRE(compared.at("choices").size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const json& choice = compared.at("choices")[i];
+    check_same(choices[i].tokens, choice.at("logprobs"));
+    CHECK(choice.at("logprob") == choices[i].sum);
+    CHECK(choice.at("logprob_per_token") == choices[i].mean);
+    CHECK(choice.at("greedy_match") == choices[i].greedy_match);
+  }
+  CHECK(compared.at("best") == (choices[0].sum > choices[1].sum ? 0 : 1));
+}
+
 TEST_CASE("comparisons of two models are the same") {
   std::vector<TokenId> ids;
   while (ids.size() < 700) ids.push_back(static_cast<TokenId>(ids.size() * 7 % 4000));
