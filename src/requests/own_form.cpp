@@ -37,6 +37,14 @@ void add_text(Json& record, const CompletionRequest& request,
   }
 }
 
+void add_completion(Json& record, const CompletionRequest& request,
+                    const std::optional<Tokenizer>& tokenizer, const CompletionChoice& choice) {
+  record["prompt_tokens"] = choice.result.prompt_tokens;
+  if (request.lost_bytes != 0) record["lost_bytes"] = request.lost_bytes;
+  if (request.truncated != 0) record["truncated"] = request.truncated;
+  add_text(record, request, tokenizer, choice);
+}
+
 Json own_json(const CompletionRequest& request, const std::optional<Tokenizer>& tokenizer,
               const std::vector<CompletedPrompt>& prompts) {
   Json list = Json::array();
@@ -44,10 +52,7 @@ Json own_json(const CompletionRequest& request, const std::optional<Tokenizer>& 
     for (const CompletionChoice& choice : prompts[i].choices) {
       Json& record = list.emplace_back(Json::object());
       if (prompts.size() > 1) record["prompt"] = i;
-      record["prompt_tokens"] = prompts[i].prompt.tokens.size();
-      if (request.lost_bytes != 0) record["lost_bytes"] = request.lost_bytes;
-      if (request.truncated != 0) record["truncated"] = request.truncated;
-      add_text(record, request, tokenizer, choice);
+      add_completion(record, request, tokenizer, choice);
       record["stats"] = stats_json(choice.result);
     }
   }

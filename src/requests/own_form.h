@@ -29,9 +29,12 @@ void add_text(Json& record, const CompletionRequest& request,
               const std::optional<Tokenizer>& tokenizer, const CompletionChoice& choice,
               bool with_seed = false);
 
+/// Adds "prompt_tokens", "lost_bytes" and "truncated" (unless they are 0), and what add_text() adds.
+void add_completion(Json& record, const CompletionRequest& request,
+                    const std::optional<Tokenizer>& tokenizer, const CompletionChoice& choice);
+
 /// Returns an array with an object for each text: "prompt" (the index of its prompt, if there are
-/// several), "prompt_tokens", "lost_bytes" and "truncated" (unless they are 0), what add_text()
-/// adds, and "stats".
+/// several), what add_completion() adds, and "stats".
 [[nodiscard]] Json own_json(const CompletionRequest& request,
                             const std::optional<Tokenizer>& tokenizer,
                             const std::vector<CompletedPrompt>& prompts);

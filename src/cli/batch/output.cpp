@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/system/descriptor.h"
 #include "cli/terminal/console.h"
+#include "requests/own_form.h"
 
 namespace gpt2::cli {
 namespace {
@@ -54,19 +55,10 @@ void add_sample(Json& record, const RecordHead& head) {
 std::string record_begin(std::size_t line) { return concat(kBeforeLine, line, kBeforeId); }
 
 std::string record_json(const RecordHead& head, const std::optional<Tokenizer>& tokenizer,
-                        std::uint64_t sequence, const std::string& text,
-                        const GenerationResult& result) {
+                        const CompletionRequest& request, const CompletionChoice& choice) {
   Json record = {{"line", head.line}, {"id", head.id}};
   add_sample(record, head);
-  record["prompt_tokens"] = result.prompt_tokens;
-  if (head.lost_bytes != 0) record["lost_bytes"] = head.lost_bytes;
-  if (head.truncated != 0) record["truncated"] = head.truncated;
-  if (tokenizer) record["text"] = text;
-  record["token_ids"] = result.tokens;
-  record["finish_reason"] = name_of(result.finish_reason);
-  record["sequence"] = sequence;
-  if (!result.logprobs.empty())
-    record["logprobs"] = logprobs_json(tokenizer, result.tokens, result.logprobs);
+  add_completion(record, request, tokenizer, choice);
   return line_of(record);
 }
 

@@ -9,7 +9,7 @@
 
 #include "cli/lines/reader.h"
 #include "cli/lines/records.h"
-#include "gpt2/generate.h"
+#include "requests/completion.h"
 
 namespace gpt2::cli {
 
@@ -21,7 +21,6 @@ struct RecordHead {
   std::size_t sample = 0;      ///< which of the line's texts this is
   std::size_t samples = 1;     ///< how many texts the line has
   std::size_t lost_bytes = 0;  ///< bytes of the prompt for which the vocabulary has no tokens
-  std::size_t truncated = 0;   ///< tokens at the prompt's beginning that were left out
 };
 
 /// Returns the first bytes of every record of a line, and of no other line.
@@ -30,8 +29,8 @@ struct RecordHead {
 /// Returns the record of a text, with its newline.
 [[nodiscard]] std::string record_json(const RecordHead& head,
                                       const std::optional<Tokenizer>& tokenizer,
-                                      std::uint64_t sequence, const std::string& text,
-                                      const GenerationResult& result);
+                                      const CompletionRequest& request,
+                                      const CompletionChoice& choice);
 
 /// Returns the record of a line that was scored, with its newline.
 [[nodiscard]] std::string score_record_json(const RecordHead& head, const Json& scores);

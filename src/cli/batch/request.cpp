@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/fail.h"
+#include "cli/lines/records.h"
 #include "requests/members.h"
 #include "requests/options.h"
 #include "requests/tokens.h"
-#include "base/fail.h"
-#include "cli/lines/records.h"
 
 namespace gpt2::cli {
 namespace {

@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 
-#include "requests/completion_request.h"
 #include "cli/batch/settings.h"
 #include "cli/lines/reader.h"
 #include "cli/score/request.h"
 #include "gpt2/generate.h"
+#include "requests/completion_request.h"
 
 namespace gpt2::cli {
 

@@ -4,8 +4,6 @@
 #include <chrono>
 #include <deque>
 #include <exception>
-#include <future>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -21,6 +19,7 @@
 #include "gpt2/runtime.h"
 #include "gpt2/scheduler.h"
 #include "requests/completion.h"
+#include "requests/completion_run.h"
 #include "requests/hash.h"
 
 namespace gpt2::cli {
@@ -62,34 +61,30 @@ class BatchRun {
   BatchSummary run();
 
  private:
-  // A text that is being written or waits to be scored, or that is complete and waits until the
-  // texts before it are.
-  struct Text {
-    RecordHead head;
-    std::size_t offset;  // the offset of the end of its line
-    std::optional<ScoreRequest> scoring = {};
-    std::optional<std::string> scored = {};  // the record, if it has been scored
-    std::string text = {};
-    std::future<GenerationResult> result = {};
-    std::exception_ptr error = {};
-    std::uint64_t sequence = 0;
-    std::size_t prompt = 0;                            // the index of its prompt in the request
-    std::shared_ptr<const BatchRequest> request = {};  // only with --format openai
+  // A line whose texts are being written, or that waits to be scored, or that is complete and waits
+  // until the lines before it are.
+  struct Work {
+    RecordHead head;     // of the next record
+    std::size_t offset;  // the offset of the end of the line
+    BatchRequest request;
+    std::optional<CompletionRun> run = {};       // unless the line is scored or invalid
+    std::deque<CompletionChoice> choices = {};   // that have no records yet, in order
+    std::optional<std::string> scored = {};      // the record, if the line has been scored
   };
 
-  void count_error(const RecordHead& head, const std::string& error);
-  bool begin_text();
   bool begin_line();
+  void begin_run(Work& work);
   [[noreturn]] void refuse_records() const;
   void require_json(const Line& line) const;
-  [[nodiscard]] bool has_texts() const noexcept { return head_.sample < head_.samples; }
-  void submit(Text& text);
+  [[nodiscard]] std::size_t texts_in_memory() const;
   void score_some();
-  [[nodiscard]] static bool is_complete(const Text& text);
   void write_finished();
-  [[nodiscard]] std::string record_of(Text& text);
-  void add_choice(Text& text);
-  [[nodiscard]] std::string response_of(const Text& last);
+  [[nodiscard]] bool write_records(Work& work);
+  void write(const std::string& record);
+  [[nodiscard]] std::string only_record_of(Work& work);
+  [[nodiscard]] std::string record_of(const Work& work, const CompletionChoice& choice);
+  [[nodiscard]] Json answer_of(Work& work);
+  void count_error(const RecordHead& head, const std::string& error);
   void show(Progress& progress);
 
   const Engine& engine_;
@@ -102,14 +97,10 @@ class BatchRun {
   const Config config_;
   GenerationOptions defaults_;
   LineReader lines_;
-  RecordReader records_;                         // the records that OUT already has
-  std::size_t line_ = 0;                         // the number of the next line
-  std::shared_ptr<const BatchRequest> request_;  // the request of the line before it
-  RecordHead head_ = {.samples = 0};             // the head of the next text of that line
-  std::vector<CompletedPrompt> answer_;          // of a line whose record is not complete
-  std::optional<Json> answer_error_;             // the answer if one of its texts has an error
-  std::deque<Text> texts_;
+  RecordReader records_;  // the records that OUT already has
+  std::size_t line_ = 0;  // the number of the next line
   Scheduler scheduler_;
+  std::deque<Work> work_;
   BatchSummary summary_;
   std::size_t first_offset_ = 0;  // the offset in the input at which this run began to write
   std::size_t offset_ = 0;        // the offset in the input up to which there are records
@@ -138,11 +129,14 @@ BatchSummary BatchRun::run() {
   bool has_more = true;
   while (!interrupted()) {
     // Waits for a pipe only if there is no text to write.
-    const auto may_read = [&] { return texts_.empty() || lines_.is_ready(); };
-    while (has_more && texts_.size() < kWindow && may_read()) has_more = begin_text();
-    if (texts_.empty()) break;
+    const auto may_read = [&] { return work_.empty() || lines_.is_ready(); };
+    while (has_more && texts_in_memory() < kWindow && may_read()) has_more = begin_line();
+    if (work_.empty()) break;
     score_some();
     scheduler_.step();
+    for (Work& work : work_) {
+      if (work.run) work.run->advance();
+    }
     write_finished();
     output_.sync_sometimes();
     show(progress);
@@ -156,38 +150,25 @@ BatchSummary BatchRun::run() {
   return summary_;
 }
 
-void BatchRun::count_error(const RecordHead& head, const std::string& error) {
-  ++summary_.errors;
-  if (summary_.first_error.empty()) summary_.first_error = about_line(head.line + 1, error);
-}
-
-// Begins the next text. Returns false if there are no more texts.
-bool BatchRun::begin_text() {
-  while (!has_texts()) {
-    if (!begin_line()) return false;
+std::size_t BatchRun::texts_in_memory() const {
+  std::size_t texts = 0;
+  for (const Work& work : work_) {
+    if (!work.run) continue;
+    const CompletionRequest& request = work.run->request();
+    texts += std::min(request.best_of * request.prompts.size() - work.head.sample, kWindow);
   }
-  Text& text = texts_.emplace_back(Text{.head = head_, .offset = lines_.offset()});
-  const std::size_t stride =
-      settings_.openai ? GenerationConfig::kMaxSamples : settings_.defaults.samples;
-  text.sequence = head_.line * stride + head_.sample;
-  text.prompt = head_.sample / request_->completion.best_of;
-  if (settings_.openai) text.request = request_;
-  text.error = request_->error;
-  text.scoring = request_->scoring;
-  if (!text.error && !text.scoring) submit(text);
-  ++head_.sample;
-  return true;
+  return std::max(texts, work_.size());
 }
 
-// Reads the next line and determines which of its texts, if any, still have to be written. Returns
-// false if there are no more lines.
+// Reads the next line and begins those of its texts that have no records yet. Returns false if there
+// are no more lines.
 bool BatchRun::begin_line() {
   Line line;
   if (!lines_.next(line, hash_bytes(std::to_string(line_), hash_))) return false;
-  head_ = {.line = line_++, .id = hash_text(line.hash), .samples = 0};
-  if (!settings_.shard.takes(head_.line)) return true;
+  RecordHead head = {.line = line_++, .id = hash_text(line.hash)};
+  if (!settings_.shard.takes(head.line)) return true;
   std::size_t written = 0;
-  if (!records_.at_end()) written = records_.skip(head_.line, head_.id);
+  if (!records_.at_end()) written = records_.skip(head.line, head.id);
   if (!records_.at_end() && written == 0) refuse_records();
   if (written != 0) {
     if (settings_.openai) ++summary_.lines;
@@ -198,24 +179,44 @@ bool BatchRun::begin_line() {
       return true;
     }
   }
-  request_ =
-      std::make_shared<BatchRequest>(read_request(line, settings_, defaults_, tokenizer_, config_));
-  if (head_.line == 0 && records_.offset() == 0) require_json(line);
-  head_.custom_id = request_->custom_id;
-  const CompletionRequest& completion = request_->completion;
-  const bool has_one_text = request_->error || request_->scoring;
-  head_.samples = has_one_text ? 1 : completion.best_of * completion.prompts.size();
-  head_.sample = written;
-  head_.lost_bytes = completion.lost_bytes;
-  head_.truncated = completion.truncated;
-  if (!has_texts()) ++summary_.lines;
+  BatchRequest request = read_request(line, settings_, defaults_, tokenizer_, config_);
+  if (head.line == 0 && records_.offset() == 0) require_json(line);
+  const CompletionRequest& completion = request.completion;
+  const bool has_one_record = settings_.openai || request.error || request.scoring;
+  head.custom_id = request.custom_id;
+  head.samples = has_one_record ? 1 : completion.best_of * completion.prompts.size();
+  head.sample = written;
+  head.lost_bytes = completion.lost_bytes;
+  if (head.sample >= head.samples) {
+    ++summary_.lines;
+    return true;
+  }
+  work_.push_back({.head = head, .offset = lines_.offset(), .request = std::move(request)});
+  begin_run(work_.back());
   return true;
+}
+
+void BatchRun::begin_run(Work& work) {
+  if (work.request.error || work.request.scoring) return;
+  CompletionRequest& completion = work.request.completion;
+  const std::size_t stride =
+      settings_.openai ? GenerationConfig::kMaxSamples : settings_.defaults.samples;
+  completion.options.sampling.sequence = work.head.line * stride;
+  completion.first = work.head.sample;
+  RunEvents events;
+  if (!settings_.openai) {
+    events.on_choice = [&work](CompletionChoice choice) {
+      work.choices.push_back(std::move(choice));
+    };
+  }
+  work.run.emplace(engine_, scheduler_, tokenizer_, std::move(completion), std::move(events));
+  work.run->advance();
 }
 
 // Throws Error, because the next record is not that of the line.
 void BatchRun::refuse_records() const {
   reject(output_.name(), ": '", records_.next().substr(0, 40), "...' is not the record of line ",
-         head_.line + 1, " of ", input_.name(),
+         line_, " of ", input_.name(),
          ": the line, the options, the model or the version of gpt2 has changed; give another "
          "-o, or remove ",
          output_.name());
@@ -235,33 +236,18 @@ void BatchRun::require_json(const Line& line) const {
                  : ": if each line is a prompt as plain text, give --lines");
 }
 
-void BatchRun::submit(Text& text) {
-  GenerationOptions options = request_->completion.options;
-  const auto& [prompt, max_new_tokens, is_empty] = request_->completion.prompts[text.prompt];
-  options.max_new_tokens = max_new_tokens;
-  options.sampling.sequence = text.sequence;
-  const auto write = [&written = text.text](std::string_view piece) {
-    written += piece;
-    return true;
-  };
-  try {
-    text.result = scheduler_.submit(prompt, options, {tokenizer_, write, nullptr});
-  } catch (const Error&) {
-    text.error = std::current_exception();
-  }
-}
-
 // Scores the first line that waits for it, together with further lines that have the same options.
 void BatchRun::score_some() {
-  std::vector<Text*> group;
+  std::vector<Work*> group;
   std::vector<const ScoreRequest*> requests;
   std::size_t tokens = 0;
-  for (Text& text : texts_) {
-    if (is_complete(text) || !text.scoring || tokens >= kScoredTokens) continue;
-    if (!requests.empty() && !text.scoring->has_same_options(*requests.front())) continue;
-    group.push_back(&text);
-    requests.push_back(&*text.scoring);
-    tokens += text.scoring->tokens();
+  for (Work& work : work_) {
+    const auto& scoring = work.request.scoring;
+    if (work.request.error || work.scored || !scoring || tokens >= kScoredTokens) continue;
+    if (!requests.empty() && !scoring->has_same_options(*requests.front())) continue;
+    group.push_back(&work);
+    requests.push_back(&*scoring);
+    tokens += scoring->tokens();
   }
   if (requests.empty()) return;
   const std::vector<Json> scores = score_requests(engine_, score_records_, requests);
@@ -271,76 +257,69 @@ void BatchRun::score_some() {
   if (!scores.empty()) summary_.tokens += tokens;
 }
 
-bool BatchRun::is_complete(const Text& text) {
-  if (text.error || text.scored) return true;
-  return !text.scoring &&
-         text.result.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-}
-
-// Returns the record of a text. Only an Error becomes a record, because it is caused by the line
-// and would occur again in another run.
-std::string BatchRun::record_of(Text& text) {
-  try {
-    if (text.error) std::rethrow_exception(text.error);
-    if (text.scored) return *text.scored;
-    const GenerationResult result = text.result.get();
-    summary_.tokens += result.tokens.size();
-    return record_json(text.head, tokenizer_, text.sequence, text.text, result);
-  } catch (const Error& error) {
-    count_error(text.head, error.what());
-    return error_record_json(text.head, error.what());
-  }
-}
-
-// Adds a text that is complete to the answer of its line.
-void BatchRun::add_choice(Text& text) {
-  if (answer_error_) return;
-  try {
-    if (text.error) std::rethrow_exception(text.error);
-    const CompletionRequest& request = text.request->completion;
-    if (text.prompt == answer_.size()) {
-      CompletedPrompt& begun = answer_.emplace_back();
-      begun.prompt = request.prompts[text.prompt];
-      if (request.echo && request.with_logprobs) {
-        begun.logprobs =
-            prompt_logprobs(engine_, begun.prompt.tokens, *request.options.top_logprobs);
-      }
-    }
-    CompletedPrompt& prompt = answer_.back();
-    prompt.choices.push_back({text.text, text.result.get()});
-    summary_.tokens += prompt.choices.back().result.tokens.size();
-    if (prompt.choices.size() == request.best_of) keep_best(prompt, request.n);
-  } catch (const Error& error) {
-    answer_error_ = error_json(error);
-  }
-}
-
-// Returns the record of a line in OpenAI's format, of whose texts this is the last one.
-std::string BatchRun::response_of(const Text& last) {
-  const auto prompts = std::exchange(answer_, {});
-  const auto error = std::exchange(answer_error_, {});
-  if (error) {
-    count_error(last.head, error->at("error").at("message").get<std::string>());
-    return response_record_json(last.head, 400, *error);
-  }
-  const AnswerHead head = {.id = "cmpl-" + last.head.id, .model = settings_.model.name};
-  const Json body = completion_json(head, last.request->completion, *tokenizer_, prompts);
-  return response_record_json(last.head, 200, body);
-}
-
-// Appends the records of all texts before the first one that is not complete.
+// Appends all records that are complete, up to the first one that is not.
 void BatchRun::write_finished() {
-  for (; !texts_.empty() && is_complete(texts_.front()); texts_.pop_front()) {
-    if (summary_.written == 0) output_.cut(records_.offset());
-    Text& text = texts_.front();
-    const bool is_last = text.head.sample + 1 == text.head.samples;
-    if (settings_.openai) add_choice(text);
-    if (settings_.openai && !is_last) continue;
-    output_.append(settings_.openai ? response_of(text) : record_of(text));
-    ++summary_.written;
-    if (is_last) ++summary_.lines;
-    offset_ = text.offset;
+  for (; !work_.empty() && write_records(work_.front()); work_.pop_front()) {
+    ++summary_.lines;
+    offset_ = work_.front().offset;
   }
+}
+
+// Returns whether the line has all its records now.
+bool BatchRun::write_records(Work& work) {
+  if (work.run && !settings_.openai) {
+    for (; !work.choices.empty(); work.choices.pop_front(), ++work.head.sample) {
+      write(record_of(work, work.choices.front()));
+    }
+    return work.run->finished();
+  }
+  const bool waits = work.run ? !work.run->finished() : !work.request.error && !work.scored;
+  if (!waits) write(only_record_of(work));
+  return !waits;
+}
+
+void BatchRun::write(const std::string& record) {
+  if (summary_.written == 0) output_.cut(records_.offset());
+  output_.append(record);
+  ++summary_.written;
+}
+
+// Only an Error becomes a record, because it is caused by the line and would occur again in another
+// run.
+std::string BatchRun::only_record_of(Work& work) {
+  if (work.scored) return *work.scored;
+  try {
+    if (work.request.error) std::rethrow_exception(work.request.error);
+    return response_record_json(work.head, 200, answer_of(work));
+  } catch (const Error& error) {
+    count_error(work.head, error.what());
+    return settings_.openai ? response_record_json(work.head, 400, error_json(error))
+                            : error_record_json(work.head, error.what());
+  }
+}
+
+// Returns the answer to a line in OpenAI's format.
+Json BatchRun::answer_of(Work& work) {
+  const std::vector<CompletedPrompt> prompts = work.run->result();
+  for (const CompletedPrompt& prompt : prompts) summary_.tokens += prompt.completion_tokens;
+  const AnswerHead head = {.id = "cmpl-" + work.head.id, .model = settings_.model.name};
+  return completion_json(head, work.run->request(), *tokenizer_, prompts);
+}
+
+std::string BatchRun::record_of(const Work& work, const CompletionChoice& choice) {
+  try {
+    if (choice.error) std::rethrow_exception(choice.error);
+    summary_.tokens += choice.result.tokens.size();
+    return record_json(work.head, tokenizer_, work.run->request(), choice);
+  } catch (const Error& error) {
+    count_error(work.head, error.what());
+    return error_record_json(work.head, error.what());
+  }
+}
+
+void BatchRun::count_error(const RecordHead& head, const std::string& error) {
+  ++summary_.errors;
+  if (summary_.first_error.empty()) summary_.first_error = about_line(head.line + 1, error);
 }
 
 void BatchRun::show(Progress& progress) {

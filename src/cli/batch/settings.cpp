@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <optional>
 
-#include "requests/completion_request.h"
-#include "requests/hash.h"
 #include "base/paths.h"
 #include "cli/options/fields.h"
 #include "cli/terminal/console.h"
 #include "gpt2/version.h"
+#include "requests/completion_request.h"
+#include "requests/hash.h"
 
 namespace gpt2::cli {
 namespace {

@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <string>
 
-#include "requests/options.h"
 #include "cli/batch/shard.h"
 #include "cli/generate/writing.h"
 #include "cli/model.h"
 #include "gpt2/generation_config.h"
+#include "requests/options.h"
 
 namespace gpt2::cli {
 
