@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +15,6 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/generate/writing.h"
-#include "cli/inspect/page.h"
 #include "cli/model.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
@@ -111,29 +109,6 @@ void add_limit_options(Options& options, ServeSettings& settings) {
                      "When the server ends, cut off after N seconds what is not answered");
 }
 
-// Returns the page of gpt2 inspect for a text of a served model.
-std::string inspect_page(const serve::ServedModel& model, const std::vector<TokenId>& tokens,
-                         const std::function<void()>& between) {
-  const std::size_t most = model.config.n_positions;
-  if (tokens.empty() || tokens.size() > most) {
-    reject("expected a text of 1 to ", most, " tokens, found ", tokens.size());
-  }
-  constexpr std::size_t kMaxWeights = 16 << 20;  // two bytes each, before base64
-  const std::size_t heads = model.config.n_layer * model.config.n_head;
-  if (heads * tokens.size() * (tokens.size() + 1) / 2 > kMaxWeights) {
-    reject("the text has ", tokens.size(), " tokens, too many for a page of a moderate size: ",
-           "give a shorter one, or use 'gpt2 inspect'");
-  }
-  Report report = {model.engine.model(), model.tokenizer, model.name, tokens, {}};
-  std::set<Observed> seen = kNormInputs;
-  seen.insert(Observed::attention_weights);
-  Activations activations(std::move(seen));
-  InspectOptions options = {.top = 5, .observer = activations.observer()};
-  options.progress = [&between](double) { between(); };
-  report.found = gpt2::inspect(model.engine, tokens, options);
-  return page_of(report, activations);
-}
-
 // Refuses what no browser sends as the origin of a page.
 void check_origin(const std::string& origin) {
   if (origin.empty() || origin == "*") return;
@@ -180,7 +155,6 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
   const char* const key = std::getenv("GPT2_API_KEY");
   if (key != nullptr) service.keys.add(key, "GPT2_API_KEY");
   service.timeout = std::chrono::seconds(settings.timeout);
-  service.inspect = inspect_page;
   service.command_defaults = Writing{}.options;
   serve::HttpLimits& limits = settings.server.limits;
   limits.receive_time = limits.send_time = std::chrono::seconds(settings.idle_timeout);

@@ -18,6 +18,7 @@
 #include "requests/tokens.h"
 #include "serve/completion_job.h"
 #include "serve/embedding_job.h"
+#include "serve/inspect_job.h"
 #include "serve/page.h"
 #include "serve/request_limits.h"
 
@@ -259,10 +260,9 @@ void Service::post_embeddings(const HttpRequest& request, const std::shared_ptr<
 void Service::post_inspect(const HttpRequest& request, const std::shared_ptr<Call>& call) {
   const auto body = parse_body(request.body);
   const ServedModel& model = model_of(body.root);
-  std::vector<TokenId> tokens = read_tokens(body.root, model);
-  check_length(tokens.size(), "prompt", model.config);
-  const std::size_t bytes = sizeof(TokenId) * tokens.size();
-  submit(inspect_job(model, std::move(tokens), options_.inspect, call), bytes, call);
+  InspectionRequest inspection = read_inspection_request(body.root, model.context());
+  const std::size_t bytes = sizeof(TokenId) * inspection.tokens.size();
+  submit(inspect_job(model, std::move(inspection), call), bytes, call);
 }
 
 void Service::post_tokenize(const HttpRequest& request, const std::shared_ptr<Call>& call) {

@@ -13,7 +13,6 @@
 #include "serve/api_keys.h"
 #include "serve/call.h"
 #include "serve/http_server.h"
-#include "serve/inspect_job.h"
 #include "serve/metrics.h"
 #include "serve/served_model.h"
 #include "serve/worker.h"
@@ -24,7 +23,6 @@ struct ServiceOptions {
   std::size_t max_requests = 256;     ///< accepted and not answered; further ones get status 503
   std::chrono::seconds timeout{600};  ///< for an answer
   ApiKeys keys = {};
-  InspectPage inspect = {};
   GenerationOptions command_defaults = {};  ///< of gpt2 generate, with which the page begins
   std::string local_host = {};  ///< if only programs on this machine reach the server: its host
   std::string cors = {};        ///< the origin whose pages may use the server, or "*"; "": none

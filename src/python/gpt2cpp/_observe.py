@@ -148,7 +148,7 @@ class Observations(Dict[Tuple[str, int], FloatArray]):
     ln_f_output:        (n, n_embd) the output of ln_f; the logits are computed from it
 
     TransformerLens's name of a value, such as ["blocks.3.hook_resid_post"], gives it in
-    TransformerLens's shape without the batch, as the command's --npz writes it: hook_scale is
+    TransformerLens's shape without the batch: hook_scale is
     (n, 1), which is 1 / rstd, and hook_q, hook_k, hook_v and hook_z are (n, n_head, head_dim).
     These names are no keys: keys() and items() have the names above.
     """
