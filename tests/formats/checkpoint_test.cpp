@@ -24,21 +24,35 @@ std::string file_with(const std::string& name, char value = 'x') {
   return little_endian<std::uint64_t>(header.size()) + header + value;
 }
 
-const gpt2::TensorView* find(const Checkpoint& checkpoint, std::string_view name) {
+const TensorView* find(const Checkpoint& checkpoint, std::string_view name) {
   const auto found = checkpoint.tensors.find(name);
   return found == checkpoint.tensors.end() ? nullptr : &found->second;
 }
 
-// Returns the path of a file in the directory, as messages write it.
-std::string in(const TemporaryDirectory& directory, const char* name) {
-  return (directory.path() / name).string();
+void refused(const fs::path& path, std::initializer_list<std::string_view> facts,
+             ErrorCode code = ErrorCode::invalid_file) {
+  check_refused([&] { (void)Checkpoint::open(find_model_files(path)); }, facts, code);
 }
 
-std::string refusal(const fs::path& path) {
-  return refusal_of([&] { (void)Checkpoint::open(find_model_files(path)); });
-}
+// A directory with an index of shards.
+class ShardedModel {
+ public:
+  // Replaces the index and returns its path.
+  fs::path write(const std::string& json) {
+    return directory_.write("model.safetensors.index.json", json);
+  }
+  fs::path write_map(const std::string& members) {
+    return write(R"({"weight_map":{)" + members + "}}");
+  }
+  std::string write_shard(const char* name, const std::string& bytes) {
+    return directory_.write(name, bytes).string();
+  }
 
-char only_byte(const gpt2::TensorView* view) {
+ private:
+  TemporaryDirectory directory_;
+};
+
+char only_byte(const TensorView* view) {
   REQUIRE(view != nullptr);
   REQUIRE(view->bytes == 1);
   return static_cast<char>(*view->data);
@@ -64,7 +78,7 @@ TEST_CASE("moving a checkpoint keeps its files mapped at the same addresses") {
   const TemporaryDirectory directory;
   Checkpoint first =
       Checkpoint::open(find_model_files(directory.write("model.safetensors", file_with("a", '7'))));
-  const gpt2::TensorView* const view = find(first, "a");
+  const TensorView* const view = find(first, "a");
   const Checkpoint second = std::move(first);
   CHECK(find(second, "a") == view);
   CHECK(only_byte(view) == '7');
@@ -95,88 +109,64 @@ TEST_CASE("the weights of a directory are chosen in HuggingFace's order of prefe
 TEST_CASE("refused: a path or a directory without weights") {
   const TemporaryDirectory directory;
   const std::string path = directory.path().string();
-  CHECK(refusal(directory.path()) ==
-        path +
-            ": no weights; expected model.safetensors, pytorch_model.bin, an index of either's "
-            "shards (... .index.json) or ckpt.pt");
-  CHECK(refusal(directory.path() / "none") == in(directory, "none") + ": no such file or directory");
+  refused(directory.path(), {path + ": no weights"}, ErrorCode::not_found);
+  refused(directory.path() / "none", {(directory.path() / "none").string(), "no such file"},
+          ErrorCode::not_found);
 }
 
 TEST_CASE("refused: a malformed shard index") {
-  const TemporaryDirectory directory;
-  const auto index = [&](std::string_view json) {
-    const std::string message = refusal(directory.write("model.safetensors.index.json", json));
-    const std::string where = in(directory, "model.safetensors.index.json");
-    CHECK(message.find(where) == 0);
-    return message.substr(std::min(where.size(), message.size()));
-  };
-  CHECK(index("{").find(": invalid JSON") == 0);
-  CHECK(index("[]") == " is an array; expected an object");
-  CHECK(index("{}") == ": weight_map is missing; expected an object");
-  CHECK(index(R"({"weight_map":[]})") == ": weight_map is an array; expected an object");
-  CHECK(index(R"({"weight_map":{}})") == ": weight_map: names no shard");
-  CHECK(index(R"({"weight_map":{"a":1}})") == ": the shard of 'a' is not a string");
-  CHECK(index(R"({"weight_map":{"a":"x","a":"y"}})") == ": key 'a' appears twice in one object");
+  ShardedModel model;
   std::string many = R"({"weight_map":{)";
   for (int i = 0; i <= 1000; ++i) {
     const std::string n = std::to_string(i);
     many += (i ? ",\"" : "\"") + n + "\":\"" + n + "\"";
   }
-  CHECK(index(many + "}}") == ": 1001 shards; expected at most 1000");
-  CHECK(index(R"({"weight_map":{"a\u001b":1}})") == ": the shard of 'a\\x1b' is not a string");
-  const fs::path large = directory.write("large.index.json", "{");
-  fs::resize_file(large, (std::uintmax_t{64} << 20) + 1);  // sparse: it takes no disk space
-  CHECK(refusal(large) == large.string() + ": 67108865 bytes; expected at most 67108864");
+  const std::pair<std::string, const char*> indices[] = {
+      {"{", "invalid JSON"},
+      {"[]", "is an array"},
+      {"{}", "weight_map is missing"},
+      {R"({"weight_map":[]})", "weight_map is an array"},
+      {R"({"weight_map":{}})", "names no shard"},
+      {R"({"weight_map":{"a":1}})", "the shard of 'a' is not a string"},
+      {R"({"weight_map":{"a\u001b":1}})", "the shard of 'a\\x1b' is not a string"},
+      {R"({"weight_map":{"a":"x","a":"y"}})", "key 'a' appears twice"},
+      {many + "}}", "1001 shards"},
+  };
+  for (const auto& [json, fact] : indices) refused(model.write(json), {"index.json", fact});
+  const fs::path index = model.write("{");
+  fs::resize_file(index, (std::uintmax_t{64} << 20) + 1);  // sparse: it takes no disk space
+  refused(index, {index.string(), "67108865 bytes"});
 }
 
 TEST_CASE("refused: a shard whose name could lead out of the directory") {
-  const TemporaryDirectory directory;
-  for (const char* name : {"../x", "/etc/x", "C:x", "a/b", "a\\\\b", "..", ".", "", "a\\u0000b", "x\\n"}) {
-    CAPTURE(name);
-    const std::string json = R"({"weight_map":{"a":")" + std::string(name) + "\"}}";
-    CHECK(refusal(directory.write("model.safetensors.index.json", json))
-              .find("is not the plain name of a file beside the index") != std::string::npos);
+  ShardedModel model;
+  for (const std::string name :
+       {"../x", "/etc/x", "C:x", "a/b", "a\\\\b", "..", ".", "", "a\\u0000b", "x\\n"}) {
+    refused(model.write_map(R"("a":")" + name + "\""), {"is not the plain name of a file"});
   }
 }
 
 TEST_CASE("refused: shards and an index that contradict each other") {
-  const TemporaryDirectory directory;
-  const fs::path index = directory.write("model.safetensors.index.json",
-                                         R"({"weight_map":{"a":"shard1","b":"shard2"}})");
-  directory.write("shard1", file_with("a"));
-  CHECK(refusal(index) ==
-        index.string() + ": shard 'shard2' is missing; download it to the same directory");
+  ShardedModel model;
+  const std::string first = model.write_shard("shard1", file_with("a"));
+  const fs::path index = model.write_map(R"("a":"shard1","b":"shard2")");
+  refused(index, {index.string(), "shard 'shard2' is missing"}, ErrorCode::not_found);
   const std::string endless(5000, 'x');
-  directory.write("model.safetensors.index.json", R"({"weight_map":{"a":")" + endless + "\"}}");
-  CHECK(refusal(index).find("is missing; download it") != std::string::npos);
-  CHECK(refusal(directory.path() / endless).ends_with("x: no such file or directory"));
-  directory.write("model.safetensors.index.json", R"({"weight_map":{"a":"shard1","b":"shard2"}})");
-  directory.write("shard2", file_with("c"));
-  CHECK(refusal(index) == in(directory, "shard2") + ": no tensor 'b', which the index says is here");
-  directory.write("model.safetensors.index.json", R"({"weight_map":{"a":"shard1","c":"shard2"}})");
-  directory.write("shard1", file_with("c"));
-  CHECK(refusal(index) == in(directory, "shard1") + ": no tensor 'a', which the index says is here");
-  directory.write("model.safetensors.index.json", R"({"weight_map":{"c":"shard1"}})");
-  CHECK(refusal(index) == "(accepted)");
-  directory.write("shard3", little_endian<std::uint64_t>(2) + "{}");
-  directory.write("model.safetensors.index.json", R"({"weight_map":{"c":"shard1","d":"shard3"}})");
-  CHECK(refusal(index) == in(directory, "shard3") + ": no tensor 'd', which the index says is here");
+  refused(model.write_map(R"("a":")" + endless + "\""), {"is missing"}, ErrorCode::not_found);
+  const std::string second = model.write_shard("shard2", file_with("c"));
+  refused(model.write_map(R"("a":"shard1","b":"shard2")"), {second, "no tensor 'b'"});
+  model.write_shard("shard1", file_with("c"));
+  refused(model.write_map(R"("a":"shard1","c":"shard2")"), {first, "no tensor 'a'"});
+  model.write_map(R"("c":"shard1")");
+  CHECK(find(Checkpoint::open(find_model_files(index)), "c") != nullptr);
+  const std::string empty = model.write_shard("shard3", little_endian<std::uint64_t>(2) + "{}");
+  refused(model.write_map(R"("c":"shard1","d":"shard3")"), {empty, "no tensor 'd'"});
+  const std::string broken = model.write_shard("shard1", "short");
+  refused(model.write_map(R"("b":"shard1")"), {broken, "has only 5 bytes"});
 }
 
-TEST_CASE("refused: a tensor that two shards hold") {
-  const TemporaryDirectory directory;
-  const std::string two = R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
-                          R"("b":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})";
-  directory.write("shard1", little_endian<std::uint64_t>(two.size()) + two);
-  directory.write("shard2", file_with("a"));
-  const fs::path index = directory.write("model.safetensors.index.json",
-                                         R"({"weight_map":{"b":"shard1","a":"shard2"}})");
-  CHECK(refusal(index) ==
-        in(directory, "shard2") + ": tensor 'a' is in another shard too");
-}
-
-TEST_CASE("refused: shards with more than 100000 tensors in total") {
-  const TemporaryDirectory directory;
+TEST_CASE("refused: a tensor that two shards hold, or more than 100000 tensors in all shards") {
+  ShardedModel model;
   const auto write_empty_tensors = [&](const char* shard, const std::string& prefix, int count) {
     std::string header;
     for (int i = 0; i < count; ++i) {
@@ -184,25 +174,19 @@ TEST_CASE("refused: shards with more than 100000 tensors in total") {
                 R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
     }
     header += "}";
-    directory.write(shard, little_endian<std::uint64_t>(header.size()) + header);
+    return model.write_shard(shard, little_endian<std::uint64_t>(header.size()) + header);
   };
-  const fs::path index = directory.write("model.safetensors.index.json",
-                                         R"({"weight_map":{"a0":"shard1","b0":"shard2"}})");
+  const fs::path index = model.write_map(R"("a0":"shard1","b0":"shard2")");
   write_empty_tensors("shard1", "a", 60'000);
   write_empty_tensors("shard2", "b", 40'000);
-  CHECK(refusal(index) == "(accepted)");
-  write_empty_tensors("shard2", "b", 40'001);
-  CHECK(refusal(index) ==
-        in(directory, "shard2") + ": more than 100000 tensors in all shards");
-}
+  CHECK(Checkpoint::open(find_model_files(index)).tensors.size() == 100'000);
+  const std::string second = write_empty_tensors("shard2", "b", 40'001);
+  refused(index, {second, "more than 100000 tensors"});
 
-TEST_CASE("an error in a shard names the shard") {
-  const TemporaryDirectory directory;
-  directory.write("shard", "short");
-  const fs::path index =
-      directory.write("model.safetensors.index.json", R"({"weight_map":{"b":"shard"}})");
-  CHECK(refusal(index) ==
-        in(directory, "shard") + ": has only 5 bytes; expected weights: download it again");
+  write_empty_tensors("shard1", "a", 2);
+  write_empty_tensors("shard2", "a", 1);
+  refused(model.write_map(R"("a1":"shard1","a0":"shard2")"),
+          {second, "tensor 'a0' is in another shard too"});
 }
 
 }  // namespace gpt2::test::checkpoint_test

@@ -13,14 +13,6 @@ namespace gpt2::test::model_files_test {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-std::string refusal(const fs::path& path) {
-  return refusal_of([&] { (void)Model::load(path); });
-}
-
-}  // namespace
-
 TEST_CASE("files are found by their names, and HuggingFace's are preferred") {
   const TemporaryDirectory place;
   CHECK(find_model_files(place.path()).weights.empty());
@@ -49,29 +41,27 @@ TEST_CASE("a path to a file of weights names that file; other files stand for th
 
 TEST_CASE("refused: GGUF files, by their name") {
   const TemporaryDirectory place;
-  const std::string file = place.write("gpt2.Q4_K.gguf", "GGUF").string();
-  const std::string expected =
-      file +
-      ": a GGUF file of llama.cpp: gpt2.cpp reads HuggingFace's safetensors and PyTorch files; "
-      "download the model that it was made from";
-  CHECK(refusal(file) == expected);
-  CHECK(refusal(place.path()) == expected);
+  const fs::path file = place.write("gpt2.Q4_K.gguf", "GGUF");
+  const auto refused = [&](const fs::path& path) {
+    check_refused([&] { (void)Model::load(path); }, {file.string(), "a GGUF file of llama.cpp"},
+                  ErrorCode::unsupported);
+  };
+  refused(file);
+  refused(place.path());
   place.write("config.json", "{}");
-  CHECK(refusal(place.path()) == expected);
+  refused(place.path());
   place.write("model.safetensors", "");  // HuggingFace weights are preferred
   CHECK(find_model_files(place.path()).weights == place.path() / "model.safetensors");
 }
 
 TEST_CASE("refused: PyTorch files without a config inside or beside them") {
   const TemporaryDirectory place;
-  fs::copy(fs::path(GPT2_TEST_DATA) / "oracle/cases/bin_only/pytorch_model.bin",
-           place.path() / "ckpt.pt");
-  CHECK(refusal(place.path()) ==
-        place.path().string() +
-            ": no model_args of nanoGPT in it, and no config.json beside it; expected either");
-  fs::copy(fs::path(GPT2_TEST_DATA) / "oracle/cases/bin_only/config.json",
-           place.path() / "config.json");
-  CHECK(refusal(place.path()) == "(accepted)");
+  const fs::path source = fs::path(GPT2_TEST_DATA) / "oracle/cases/bin_only";
+  fs::copy(source / "pytorch_model.bin", place.path() / "ckpt.pt");
+  check_refused([&] { (void)Model::load(place.path()); },
+                {place.path().string(), "no model_args", "no config.json"}, ErrorCode::not_found);
+  fs::copy(source / "config.json", place.path() / "config.json");
+  CHECK_NOTHROW(Model::load(place.path()));
 }
 
 }  // namespace gpt2::test::model_files_test

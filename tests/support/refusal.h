@@ -1,8 +1,11 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "gpt2/error.h"
+#include "support/catch.h"
 
 namespace gpt2::test {
 
@@ -16,6 +19,27 @@ std::string refusal_of(const Call& call) {
     return error.what();
   }
   return "(accepted)";
+}
+
+/// Checks that `call` throws a gpt2::Error of this kind whose message names each of the facts.
+template <class Call>
+void check_refused(const Call& call, std::initializer_list<std::string_view> facts,
+                   ErrorCode code = ErrorCode::invalid_file) {
+  std::string message = "(accepted)";
+  ErrorCode found{};
+  try {
+    call();
+  } catch (const Error& error) {
+    message = error.what();
+    found = error.code();
+  }
+  CAPTURE(message);
+  for (const std::string_view fact : facts) {
+    CAPTURE(fact);
+    CHECK(message.find(fact) != std::string::npos);
+  }
+  CHECK(message != "(accepted)");
+  CHECK(found == code);
 }
 
 }  // namespace gpt2::test
