@@ -14,7 +14,6 @@
 #include "cli/generate/state_file.h"
 #include "cli/generate/talk.h"
 #include "cli/generate/texts.h"
-#include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "gpt2/generate.h"
 
@@ -39,34 +38,6 @@ GenerationOptions make_options(const GenerateSettings& settings, std::size_t pro
   options.hash_logits = settings.output.stats;
   options.prompt_lookup = settings.model.looks_up();
   return options;
-}
-
-// Generates the continuation of the prompt and writes the text.
-GenerationResult write_text(const GenerateSettings& settings, Session& session,
-                            const std::optional<Tokenizer>& tokenizer, const Prompt& prompt,
-                            GenerationOptions options, BackgroundDraft& draft) {
-  Progress reading("reading the prompt");
-  note_interrupts();
-  options.on_prompt = [&](std::size_t read, std::size_t total) {
-    reading.part(static_cast<double>(read) / static_cast<double>(total));
-    return !interrupted();
-  };
-  TextWriter writer(settings, tokenizer, prompt);
-  TokenProgress written(settings);
-  const auto write = [&](auto piece) {  // a text or a token
-    reading.done();
-    writer.write(piece);
-    written.add();
-    written.show();
-    if (options.pending_draft.valid()) draft.start();
-    return !interrupted();
-  };
-  const GenerationResult result =
-      gpt2::generate(session, prompt.tokens, options, {tokenizer, write, write});
-  reading.done();
-  written.done();
-  writer.end(result);
-  return result;
 }
 
 // Reads lines and continues the session's text after each of them.
@@ -96,16 +67,22 @@ void run_text(const GenerateSettings& settings, const std::optional<Tokenizer>& 
   const std::size_t n_positions = model.config().n_positions;
   const std::size_t before = state ? state->position() : 0;
   const Prompt prompt = read_prompt(settings, tokenizer, model.config(), before);
+  const bool prints_stats = settings.output.stats && !settings.output.as_json;
   auto options = make_options(settings, before + prompt.tokens.size(), tokenizer);
-  if (settings.beams.num_beams > 1) {
-    return write_beams(engine, tokenizer, settings, prompt, options);
-  }
   options.draft = draft;
-  if (settings.writing.draws_seed) {
+  const bool searches = settings.beams.num_beams > 1;
+  if (settings.writing.draws_seed && !searches) {
     print_error(concat("to write this text again, give --seed ", options.sampling.seed));
   }
-  if (settings.writing.samples > 1) {
-    return write_samples(engine, tokenizer, settings, prompt, options);
+  if (searches || settings.writing.samples > 1) {
+    const WrittenTexts texts =
+        write_texts(engine, nullptr, tokenizer, settings, prompt, options, [] {});
+    const std::size_t count = searches ? settings.beams.num_beams : texts.texts;
+    if (prints_stats) print_stats(searches ? "beams" : "samples", count, texts);
+    if (searches && texts.is_context_full) {
+      print_error(concat("a text ends where the context of ", n_positions, " tokens is full"));
+    }
+    return;
   }
   BackgroundDraft background(model);
   if (settings.model.draft == "auto" && gains_from_draft(model, options)) {
@@ -114,11 +91,14 @@ void run_text(const GenerateSettings& settings, const std::optional<Tokenizer>& 
   const std::size_t room = prompt.tokens.size() + std::min(options.max_new_tokens, n_positions);
   Session session =
       state ? *std::move(state) : Session(engine, {.max_tokens = std::min(room, n_positions)});
-  const auto result = write_text(settings, session, tokenizer, prompt, options, background);
+  const GenerationResult result =
+      write_texts(engine, &session, tokenizer, settings, prompt, options, [&] {
+        if (options.pending_draft.valid()) background.start();
+      }).last;
   if (result.finish_reason == FinishReason::context_full) {
     print_error(concat("the text ends here: the context of ", n_positions, " tokens is full"));
   }
-  if (settings.output.stats && !settings.output.as_json) print_stats(result, session, before);
+  if (prints_stats) print_stats(result, session, before);
   // A text that was cancelled before its first token leaves the file as it is.
   const bool is_text = result.finish_reason != FinishReason::cancelled || !result.tokens.empty();
   if (!settings.state.to.empty() && is_text) save_state(session, path_of(settings.state.to));

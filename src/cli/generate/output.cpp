@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/text.h"
-#include "cli/lines/records.h"
 #include "cli/system/descriptor.h"
 #include "cli/system/terminal.h"
 #include "cli/terminal/console.h"
@@ -24,18 +22,6 @@ bool text_is_seen() {
   return is_terminal(stdout) || is_same_file(kStandardOutput, kStandardError);
 }
 
-Json stats_json(const GenerationResult& result) {
-  Json stats = {{"prompt_seconds", result.prompt_seconds},
-                {"generation_seconds", result.generation_seconds},
-                {"drafted_tokens", result.drafted_tokens},
-                {"accepted_tokens", result.accepted_tokens},
-                {"logits_hash", nullptr}};
-  if (result.logits_hash != 0) {  // it is 0 if there were no logits to hash
-    stats["logits_hash"] = hash_text(result.logits_hash);
-  }
-  return stats;
-}
-
 // Returns "3 tokens" and, if any pass was timed, the time and the speed.
 std::string speed(std::size_t tokens, std::size_t passes, double seconds) {
   const std::string count = counted(tokens, "token");
@@ -50,18 +36,13 @@ std::string hash_line(std::uint64_t hash) {
 
 }  // namespace
 
-TextWriter::TextWriter(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-                       const Prompt& prompt, std::size_t sample)
+TextWriter::TextWriter(const GenerateSettings& settings, const Prompt& prompt, std::size_t index,
+                       std::size_t count)
     : settings_(settings),
-      tokenizer_(tokenizer),
-      prompt_(prompt),
-      sample_(sample),
-      waiting_(settings.output.no_echo || settings.output.as_json ? "" : prompt.text),
-      is_empty_(waiting_.empty()),
-      is_held_(settings.output.as_json) {
-  const Writing& writing = settings.writing;
-  if (settings.output.as_json || writing.tokens || writing.samples == 1) return;
-  waiting_ = concat("--- ", sample + 1, " of ", writing.samples, "\n", waiting_);
+      waiting_(settings.output.no_echo ? "" : prompt.text),
+      is_empty_(waiting_.empty()) {
+  if (settings.writing.tokens || count == 1) return;
+  waiting_ = concat("--- ", index + 1, " of ", count, "\n", waiting_);
 }
 
 TokenProgress::TokenProgress(const GenerateSettings& settings)
@@ -74,7 +55,6 @@ void TokenProgress::show() {
 }
 
 void TextWriter::show() {
-  if (settings_.output.as_json) return;
   is_held_ = false;
   write("");
 }
@@ -90,37 +70,12 @@ void TextWriter::write(TokenId token) {
   write((std::exchange(is_empty_, false) ? "" : " ") + std::to_string(token));
 }
 
-void TextWriter::end(const GenerationResult& result, std::optional<double> score) {
-  if (settings_.output.as_json) return write_stdout(json(result, score));
+void TextWriter::end(const GenerationResult& result) {
   if (result.finish_reason == FinishReason::cancelled && result.tokens.empty()) return;
-  is_held_ = false;
-  write("");
+  show();
   const bool only_saves = settings_.output.no_echo && !settings_.state.to.empty() &&
                           settings_.writing.options.max_new_tokens == 0;
   if (!settings_.output.no_newline && !only_saves && last_ != '\n') write_stdout("\n");
-}
-
-// Returns the line that --json writes. Bytes of the prompt and of single tokens that are not UTF-8
-// become U+FFFD, because JSON cannot represent them.
-std::string TextWriter::json(const GenerationResult& result, std::optional<double> score) const {
-  const GenerationOptions& options = settings_.writing.options;
-  Json object = {{"model", settings_.model.path.string()}};
-  if (tokenizer_) object["prompt"] = prompt_.text;
-  object["prompt_token_ids"] = prompt_.tokens;
-  if (tokenizer_) object["text"] = waiting_;
-  object["token_ids"] = result.tokens;
-  object["finish_reason"] = name_of(result.finish_reason);
-  if (score) {
-    object["score"] = short_number(static_cast<float>(*score));
-  } else {
-    object["seed"] = options.sampling.seed;
-    object["sequence"] = options.sampling.sequence + sample_;
-  }
-  if (options.top_logprobs) {
-    object["logprobs"] = logprobs_json(tokenizer_, result.tokens, result.logprobs);
-  }
-  if (settings_.output.stats) object["stats"] = stats_json(result);
-  return line_of(object);
 }
 
 // The first generated token needs no pass of its own, because the pass over the prompt already
@@ -146,11 +101,10 @@ void print_stats(const GenerationResult& result, const Session& session, std::si
   write_stderr(text);
 }
 
-void print_stats(const StatsOfTexts& stats) {
-  const std::string text = format("%-11s %zu\ngeneration  ", stats.name, stats.texts) +
-                           speed(stats.tokens, stats.tokens, stats.seconds) + '\n' +
-                           hash_line(stats.logits_hash);
-  write_stderr(text);
+void print_stats(const char* name, std::size_t texts, const WrittenTexts& written) {
+  write_stderr(format("%-11s %zu\ngeneration  ", name, texts) +
+               speed(written.tokens, written.tokens, written.seconds) + '\n' +
+               hash_line(written.logits_hash));
 }
 
 }  // namespace gpt2::cli

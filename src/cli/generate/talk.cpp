@@ -121,7 +121,7 @@ class Talk {
     const std::size_t before = session_.position();
     const std::size_t dropped = session_.dropped();
     const Prompt prompt{line_, ""};
-    TextWriter writer(settings_, tokenizer_, prompt);
+    TextWriter writer(settings_, prompt);
     GenerationOptions options = options_of_(settings_);
     note_interrupts();
     options.on_prompt = [](std::size_t, std::size_t) { return !interrupted(); };

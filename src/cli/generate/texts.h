@@ -1,28 +1,35 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "cli/generate/prompt.h"
 #include "cli/generate/settings.h"
 #include "gpt2/engine.h"
-#include "gpt2/tokenizer.h"
-
-// Several texts from one prompt.
+#include "gpt2/generate.h"
+#include "gpt2/session.h"
 
 namespace gpt2::cli {
 
-/// Generates writing.samples texts that continue the same prompt, in shared passes; with --stats,
-/// also prints times. Text i is the same as the text generated alone with SamplingOptions::sequence
-/// increased by i. Writes the texts to standard output in order: the output of a text is held back
-/// until the texts before it have ended.
-void write_samples(const Engine& engine, const std::optional<Tokenizer>& tokenizer,
-                   const GenerateSettings& settings, const Prompt& prompt,
-                   GenerationOptions options);
+/// What was written.
+struct WrittenTexts {
+  std::size_t texts = 0;
+  std::size_t tokens = 0;             ///< the new tokens of all texts or, of a search, of all beams
+  double seconds = 0.0;               ///< the time for them and the prompt
+  std::uint64_t logits_hash = 0;      ///< a hash for all texts in order; 0: there were no logits
+  bool is_context_full = false;       ///< whether a text ended because the context is full
+  GenerationResult last = {.finish_reason = FinishReason::cancelled, .tokens = {}};
+};
 
-/// Searches for the best continuations of the prompt and writes them to standard output, best
-/// first. On Ctrl-C, stops and writes the best sequences found so far.
-void write_beams(const Engine& engine, const std::optional<Tokenizer>& tokenizer,
-                 const GenerateSettings& settings, const Prompt& prompt,
-                 const GenerationOptions& generation);
+/// Writes the texts that the settings ask for to standard output, in order: one text in `session`
+/// or, without one, all samples side by side, or the sequences of a beam search. Calls `on_token`
+/// for each new token. Ctrl-C ends all of them.
+[[nodiscard]] WrittenTexts write_texts(const Engine& engine, Session* session,
+                                       const std::optional<Tokenizer>& tokenizer,
+                                       const GenerateSettings& settings, const Prompt& prompt,
+                                       const GenerationOptions& options,
+                                       const std::function<void()>& on_token);
 
 }  // namespace gpt2::cli
