@@ -1,5 +1,5 @@
 // e^x in double precision.
-#include "generate/sampling/exp_f64.h"
+#include "generate/sampling/softmax.h"
 
 #include <algorithm>
 #include <cmath>

@@ -98,8 +98,6 @@ std::uint32_t last_within(const Processing& p, std::span<const float> keys, cons
   return take(p, keys, mass);
 }
 
-}  // namespace
-
 // A quotient that overflows becomes the largest finite number, so that a removed token is still the
 // only one with the score -infinity.
 void divide_by_temperature(const Processing& p) {
@@ -194,6 +192,24 @@ void cut_eta(const Processing& p) {
   if (s.sum == 0.0f) return;
   const float by_entropy = std::sqrt(eta) * exp_of(mean_score(s, p.scratch, p.scores));
   remove_lighter(p, std::min(eta * s.sum, by_entropy), always);
+}
+
+}  // namespace
+
+void add_filters(std::vector<Processor>& list, const SamplingOptions& o) {
+  const auto add = [&list](bool is_wanted, Processor processor) {
+    if (is_wanted) list.push_back(processor);
+  };
+  // If there are other processors, this one runs even with temperature 1, because it limits scores
+  // that they have made infinite.
+  add(o.temperature != 1.0f || !list.empty(), divide_by_temperature);
+  add(o.top_k != 0, keep_top_k);
+  add(o.top_n_sigma > 0.0f, keep_top_n_sigma);
+  add(o.top_p < 1.0f, keep_top_p);
+  add(o.min_p > 0.0f, keep_min_p);
+  add(o.typical_p < 1.0f, keep_typical);
+  add(o.epsilon_cutoff > 0.0f, cut_epsilon);
+  add(o.eta_cutoff > 0.0f, cut_eta);
 }
 
 }  // namespace gpt2

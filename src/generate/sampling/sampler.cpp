@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/system/threads.h"
 #include "base/text.h"
+#include "generate/options/check_options.h"
 #include "generate/sampling/processor.h"
 #include "kernels/kernels.h"
 
@@ -31,8 +32,7 @@ Sampler::Sampler(const SamplingOptions& options, std::size_t vocab_size,
       bits_(noise_.size()) {
   require_isa();
   const DefaultFloatState state;
-  check_ranges(options);
-  check_ids(options, vocab_size);
+  check_options(options, vocab_size);
   if (options.typical_p < 1.0f) keys_.resize(vocab_size);
   order_.reserve(vocab_size);
 

@@ -5,7 +5,7 @@
 #include "base/fail.h"
 #include "base/system/threads.h"
 #include "base/utf8.h"
-#include "generate/sampling/exp_f64.h"
+#include "generate/sampling/softmax.h"
 
 namespace gpt2 {
 namespace {

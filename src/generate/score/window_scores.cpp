@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "generate/sampling/exp_f64.h"
+#include "generate/sampling/softmax.h"
 #include "generate/score/ratio_of_sums.h"
 
 namespace gpt2 {
