@@ -33,13 +33,10 @@ enum class EarlyStopping {
 ///
 /// Example:
 ///   const BeamOptions best_of_four = {.num_beams = 4};
-///   BeamOptions diverse = {.num_beams = 6, .num_return_sequences = 3};
-///   diverse.num_beam_groups = 3;
-///   diverse.diversity_penalty = 0.5f;
+///   const BeamOptions two_of_six = {.num_beams = 6, .num_return_sequences = 2};
 struct BeamOptions {
-  static constexpr std::size_t kMaxBeams = 1024;       ///< for num_beams
-  static constexpr double kMaxLengthPenalty = 20.0;    ///< in either direction
-  static constexpr float kMaxDiversityPenalty = 1e6f;  ///< for diversity_penalty
+  static constexpr std::size_t kMaxBeams = 1024;     ///< for num_beams
+  static constexpr double kMaxLengthPenalty = 20.0;  ///< in either direction
 
   /// How many beginnings of sequences the search keeps after each token, from 1 to kMaxBeams. Each
   /// beam takes the memory of a session (Session::memory_bytes), except for full blocks of tokens
@@ -57,26 +54,11 @@ struct BeamOptions {
   double length_penalty = 1.0;
 
   EarlyStopping early_stopping = EarlyStopping::no;  ///< when the search ends
-
-  /// Diverse beam search (Vijayakumar et al. 2018, https://arxiv.org/abs/1610.02424): the beams are
-  /// divided into this many groups, each of which runs its own search. Must divide num_beams.
-  std::size_t num_beam_groups = 1;
-
-  /// If there are groups: the amount that is subtracted from the log-probability of a token for
-  /// each beam of an earlier group that has chosen this token in the same step. Above 0 and at most
-  /// kMaxDiversityPenalty. Must be 0 if there is only one group.
-  float diversity_penalty = 0.0f;
-
-  /// If there are groups: when a group has ended, each of its beams counts as choosing this token
-  /// in every later step. If it is not set, the first of the tokens that end a sequence is used.
-  std::optional<TokenId> pad_token_id = {};
 };
 
 /// The choices of a beam search in one step. The spans are valid until the function that receives
 /// the step returns.
-///
-/// The beams of a group are adjacent, best first. If a group has ended, each of its beams has the
-/// token BeamOptions::pad_token_id, the first beam of the group as its parent, and the sum 0.
+/// The beams are in order, best first.
 struct BeamStep {
   std::size_t new_tokens;                ///< new tokens of each beam so far: 1 in the first step
   std::span<const TokenId> tokens;       ///< (num_beams): the new token of each beam
@@ -87,7 +69,7 @@ struct BeamStep {
   /// exist yet, which happens if the options leave fewer tokens than there are beams.
   std::span<const float> scores;
 
-  /// The new tokens of the open beam with the highest sum. Empty if all beams have ended.
+  /// The new tokens of the beam with the highest sum. Empty if the search has ended.
   std::span<const TokenId> best;
 
   /// The hash of the bits of all logits from which beams were scored, in this step and in all

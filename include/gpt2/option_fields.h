@@ -110,7 +110,6 @@ struct OptionTable {
   static constexpr OptionRange kBias = {-1e30, 1e30, -std::numeric_limits<double>::infinity()};
   static constexpr OptionRange kBeams = {1, B::kMaxBeams};
   static constexpr OptionRange kLength = {-B::kMaxLengthPenalty, B::kMaxLengthPenalty};
-  static constexpr OptionRange kDiversity = {0, B::kMaxDiversityPenalty};
 
   /// All options of SamplingOptions except `processors`.
   static constexpr auto sampling = std::tuple(
@@ -209,15 +208,8 @@ struct OptionTable {
                   "larger power favours longer texts"},
       OptionField{"early_stopping", &B::early_stopping, kNoNumber, searches, huggingface,
                   "End as soon as N texts have ended (true), when better ones are unlikely "
-                  "(false, the default) or impossible (never)"},
-      OptionField{"num_beam_groups", &B::num_beam_groups, kBeams, searches, huggingface,
-                  "Divide the beams into N groups, each of which avoids the tokens of the "
-                  "earlier ones"},
-      OptionField{"diversity_penalty", &B::diversity_penalty, kDiversity, searches, huggingface,
-                  "Subtract this from the score of a token for each beam of an earlier group "
-                  "that has just chosen it"},
-      OptionField{"pad_token_id", &B::pad_token_id, kNoNumber, searches, huggingface,
-                  "The token that the beams of an ended group count as choosing"});
+                  "(false, the default) or impossible (never)"});
+
 };
 
 /// Calls visit(field) for each option of SamplingOptions except `processors`.

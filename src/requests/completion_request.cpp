@@ -38,11 +38,11 @@ void read_best_of(Members& members, CompletionRequest& request) {
 }
 
 // Throws Error for what has no effect without a beam search. num_return_sequences, another name of
-// "n", has one, and programs that use transformers always give pad_token_id.
+// "n", has one.
 void refuse_beam_options(Members& members) {
   for_each_beam_field([&](const auto& field) {
     const std::string_view name = field.name;
-    if (name == "num_beams" || name == "num_return_sequences" || name == "pad_token_id") return;
+    if (name == "num_beams" || name == "num_return_sequences") return;
     if (members.find(field.name) == nullptr) return;
     reject(name, ": needs \"num_beams\": give at least 2 beams");
   });

@@ -78,15 +78,11 @@ TEST_CASE("every option of beam search reaches the library") {
                          "4",         "-n",
                          "12",        "--length-penalty",
                          "-1.5",      "--early-stopping",
-                         "never",     "--num-beam-groups",
-                         "2",         "--diversity-penalty",
-                         "0.7"};
+                         "never"};
   const BeamOptions beams = {.num_beams = 4,
                              .num_return_sequences = 4,
                              .length_penalty = -1.5,
-                             .early_stopping = EarlyStopping::never,
-                             .num_beam_groups = 2,
-                             .diversity_penalty = 0.7f};
+                             .early_stopping = EarlyStopping::never};
   CHECK(out(options) == texts(search(beams, 12)));
 }
 
@@ -190,26 +186,18 @@ TEST_CASE("options that contradict beam search are refused, both by name") {
   }
   for (const Words& option : {Words{"--num-return-sequences", "2"},
                               {"--length-penalty", "1"},
-                              {"--early-stopping", "true"},
-                              {"--num-beam-groups", "2"},
-                              {"--diversity-penalty", "1"}}) {
+                              {"--early-stopping", "true"}}) {
     check_refused(option, 2, option.front() + " needs --num-beams: give at least 2 beams");
   }
   check_refused({"--num-beams", "2", "--num-return-sequences", "3"}, 2,
                 "--num-return-sequences: 3 is more than --num-beams, which is 2");
-  check_refused({"--num-beams", "4", "--num-beam-groups", "3", "--diversity-penalty", "1"}, 2,
-                "--num-beam-groups: 3 does not divide --num-beams, which is 4");
-  check_refused({"--num-beams", "4", "--num-beam-groups", "2"}, 2,
-                "--num-beam-groups needs --diversity-penalty");
-  check_refused({"--num-beams", "4", "--diversity-penalty", "1"}, 2,
-                "--diversity-penalty needs --num-beam-groups");
   check_refused({"--num-beams", "2", "--num-return-sequences", "2", "--no-newline"}, 2,
                 "--no-newline cannot be combined with several sequences");
   check_refused({"--num-beams", "2", "-n", "0"}, 2,
                 "--max-new-tokens: 0 cannot be combined with --num-beams");
   check_refused({"--num-beams", "0"}, 2, "--num-beams: expected a whole number from 1 to 1024");
   check_refused({"--num-beams", "2", "--early-stopping", "no"}, 2,
-                "--early-stopping: expected true, false or never, found 'no'");
+                "--early-stopping: expected false, true or never, found 'no'");
   check_refused({"--num-beams", "2", "--length-penalty", "21"}, 2,
                 "--length-penalty: expected a number from -20 to 20, found '21'");
 }

@@ -204,18 +204,6 @@ void check_beams(const GenerateSettings& settings, const Options& options) {
   if (beams.num_return_sequences > 1 && settings.output.no_newline) {
     throw UsageError("--no-newline cannot be combined with several sequences");
   }
-  if (beams.num_beams % beams.num_beam_groups != 0) {
-    throw UsageError(
-        "--num-beam-groups",
-        concat(beams.num_beam_groups, " does not divide --num-beams, which is ", beams.num_beams));
-  }
-  if (beams.num_beam_groups > 1 && beams.diversity_penalty == 0.0f) {
-    throw UsageError(
-        "--num-beam-groups needs --diversity-penalty: without it, all groups are alike");
-  }
-  if (beams.num_beam_groups == 1 && beams.diversity_penalty != 0.0f) {
-    throw UsageError("--diversity-penalty needs --num-beam-groups: give at least 2 groups");
-  }
 }
 
 }  // namespace

@@ -8,28 +8,19 @@
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/system/threads.h"
-#include "generate/beams/beam_scorer.h"
+#include "generate/beams/beam_scoring.h"
 #include "generate/beams/beam_sessions.h"
-#include "generate/beams/check_beams.h"
-#include "generate/beams/ended_sequences.h"
-#include "generate/options/check_numbers.h"
+#include "generate/options/check_options.h"
 #include "generate/writing/tokens.h"
+#include "gpt2/option_fields.h"
 
 namespace gpt2 {
 namespace {
 
-// The initial sum of all beams of a group except the first. It is lower than any real sum, so the
-// first step continues only the first beam of each group, unless that beam has too few tokens.
-// HuggingFace uses the same value.
+// The initial sum of all beams except the first. It is lower than any real sum, so the first step
+// continues only the first beam, unless that beam has too few tokens. HuggingFace uses the same
+// value.
 constexpr float kUnborn = -1e9f;
-
-// One group of beams. Each group is a separate search.
-struct Group {
-  std::size_t begin;  // its first beam
-  std::size_t end;    // the beam after its last one
-  EndedSequences ended;
-  bool is_done = false;
-};
 
 class BeamSearch {
  public:
@@ -40,11 +31,8 @@ class BeamSearch {
 
  private:
   void step();
-  void choose(Group& group);
-  void retire(const Group& group);
-  [[nodiscard]] bool report(std::span<const std::size_t> open) const;
+  [[nodiscard]] bool report() const;
   [[nodiscard]] std::vector<BeamSequence> finish(FinishReason reason);
-  [[nodiscard]] std::vector<std::size_t> open_beams() const;
   [[nodiscard]] std::vector<TokenId> tokens_of(std::size_t beam) const;
   [[nodiscard]] std::string text_of(std::span<const TokenId> tokens) const;
 
@@ -53,7 +41,8 @@ class BeamSearch {
   std::size_t n_positions_;
   BeamSessions sessions_;
   BeamScorer scorer_;
-  std::vector<Group> groups_;
+  EndedSequences ended_;
+  bool is_done_ = false;
   std::size_t new_tokens_ = 0;  // the number of new tokens of each beam
   std::uint64_t logits_hash_ = 0;
 
@@ -77,11 +66,10 @@ SequenceLimits limits_of(const Config& config, std::size_t prompt_length,
   return limits;
 }
 
-// Returns the number of candidates that a step considers for a group: enough for each beam to
-// continue even if all tokens that end a sequence are ranked first. HuggingFace considers the same
-// number.
-std::size_t candidate_count(std::size_t group_size, std::size_t end_tokens) {
-  return std::max<std::size_t>(2, 1 + end_tokens) * group_size;
+// Returns the number of candidates that a step considers: enough for each beam to continue even if
+// all tokens that end a sequence are ranked first. HuggingFace considers the same number.
+std::size_t candidate_count(std::size_t num_beams, std::size_t end_tokens) {
+  return std::max<std::size_t>(2, 1 + end_tokens) * num_beams;
 }
 
 BeamSearch::BeamSearch(const Engine& engine, const BeamSearchOptions& options,
@@ -91,17 +79,12 @@ BeamSearch::BeamSearch(const Engine& engine, const BeamSearchOptions& options,
       n_positions_(engine.model().config().n_positions),
       sessions_(engine, options.beams.num_beams, limits.max_length - 1),
       scorer_(engine, options, limits,
-              candidate_count(options.beams.num_beams / options.beams.num_beam_groups,
-                              limits.eos_token_id.size())),
+              candidate_count(options.beams.num_beams, limits.eos_token_id.size())),
+      ended_(options.beams.num_beams, limits.max_length - limits.prompt_length, options.beams),
       tokens_(options.beams.num_beams),
       parents_(options.beams.num_beams),
       sums_(options.beams.num_beams, kUnborn) {
-  const std::size_t max_new_tokens = limits.max_length - limits.prompt_length;
-  const std::size_t size = options.beams.num_beams / options.beams.num_beam_groups;
-  for (std::size_t begin = 0; begin < options.beams.num_beams; begin += size) {
-    groups_.push_back({begin, begin + size, EndedSequences(size, max_new_tokens, options.beams)});
-    sums_[begin] = 0.0f;
-  }
+  sums_.front() = 0.0f;
 }
 
 std::vector<BeamSequence> BeamSearch::run(std::span<const TokenId> prompt) {
@@ -109,71 +92,38 @@ std::vector<BeamSequence> BeamSearch::run(std::span<const TokenId> prompt) {
   const std::size_t max_length = limits_.max_length;
   while (true) {
     step();
-    const std::vector<std::size_t> open = open_beams();
-    if (!report(open)) return finish(FinishReason::cancelled);
-    if (open.empty() || limits_.prompt_length + new_tokens_ == max_length) {
+    if (!report()) return finish(FinishReason::cancelled);
+    if (is_done_ || limits_.prompt_length + new_tokens_ == max_length) {
       const bool is_full = max_length > n_positions_;
       return finish(is_full ? FinishReason::context_full : FinishReason::length);
     }
-    sessions_.advance(open, parents_, tokens_);
+    sessions_.advance(parents_, tokens_);
   }
 }
 
+// Chooses the beams that continue, and adds the sequences that end to the list. As in HuggingFace, a
+// token that ends a sequence counts only if it is among the first num_beams candidates.
 void BeamSearch::step() {
   const DefaultFloatState state;
   ++new_tokens_;
-  for (Group& group : groups_) {
-    if (group.is_done) {
-      retire(group);
-    } else {
-      choose(group);
-    }
-  }
-}
-
-// Chooses the beams that continue, and adds the sequences that end to the list of the group. As in
-// HuggingFace, a token that ends a sequence counts only if it is among the first n candidates,
-// where n is the number of beams in the group.
-void BeamSearch::choose(Group& group) {
-  for (std::size_t beam = group.begin; options_.hash_logits && beam < group.end; ++beam) {
+  for (std::size_t beam = 0; options_.hash_logits && beam < sums_.size(); ++beam) {
     logits_hash_ = hash_floats(sessions_.logits(beam), logits_hash_);
   }
-  const auto earlier = std::span(tokens_).first(group.begin);
-  const auto candidates = scorer_.best(sessions_, group.begin, group.end, sums_, earlier);
-  std::size_t beam = group.begin;
-  for (std::size_t rank = 0; beam < group.end; ++rank) {
+  const auto candidates = scorer_.best(sessions_, sums_);
+  std::size_t beam = 0;
+  for (std::size_t rank = 0; beam < sums_.size(); ++rank) {
     const auto& [sum, parent, token] = candidates[rank];
     if (std::ranges::count(limits_.eos_token_id, token) == 0) {
       tokens_[beam] = token;
       parents_[beam] = parent;
       sums_[beam] = sum;
       ++beam;
-    } else if (rank < group.end - group.begin) {
-      group.ended.add(sum, new_tokens_, sessions_.tokens(parent).subspan(limits_.prompt_length),
-                      FinishReason::end_of_text);
+    } else if (rank < sums_.size()) {
+      ended_.add(sum, new_tokens_, sessions_.tokens(parent).subspan(limits_.prompt_length),
+                 FinishReason::end_of_text);
     }
   }
-  group.is_done = group.ended.is_final(candidates.front().sum, new_tokens_);
-}
-
-// Sets the tokens, parents and sums of a group that has ended to the values that HuggingFace
-// reports.
-void BeamSearch::retire(const Group& group) {
-  for (std::size_t beam = group.begin; beam < group.end; ++beam) {
-    tokens_[beam] = options_.beams.pad_token_id.value_or(limits_.eos_token_id.front());
-    parents_[beam] = group.begin;
-    sums_[beam] = 0.0f;
-  }
-}
-
-std::vector<std::size_t> BeamSearch::open_beams() const {
-  std::vector<std::size_t> open;
-  for (const Group& group : groups_) {
-    for (std::size_t beam = group.begin; !group.is_done && beam < group.end; ++beam) {
-      open.push_back(beam);
-    }
-  }
-  return open;
+  is_done_ = ended_.is_final(candidates.front().sum, new_tokens_);
 }
 
 // The new tokens of a beam, including the latest one.
@@ -185,26 +135,24 @@ std::vector<TokenId> BeamSearch::tokens_of(std::size_t beam) const {
 }
 
 // Returns whether the search is to continue.
-bool BeamSearch::report(std::span<const std::size_t> open) const {
+bool BeamSearch::report() const {
   if (!options_.on_step) return true;
   std::vector<TokenId> best;
-  if (!open.empty()) {
-    best = tokens_of(*std::ranges::max_element(open, {}, [&](auto beam) { return sums_[beam]; }));
+  if (!is_done_) {
+    const auto highest = std::ranges::max_element(sums_) - sums_.begin();
+    best = tokens_of(static_cast<std::size_t>(highest));
   }
   return options_.on_step({new_tokens_, tokens_, parents_, sums_, best, logits_hash_});
 }
 
-// Ends the open beams and returns the best sequences of all groups. If scores are equal, the
-// sequence that was added last comes first, as in HuggingFace.
+// Ends the open beams and returns the best sequences. If scores are equal, the sequence that was
+// added last comes first, as in HuggingFace.
 std::vector<BeamSequence> BeamSearch::finish(FinishReason reason) {
   const DefaultFloatState state;
-  std::vector<BeamSequence> all;
-  for (Group& group : groups_) {
-    for (std::size_t beam = group.begin; !group.is_done && beam < group.end; ++beam) {
-      group.ended.add(sums_[beam], new_tokens_, tokens_of(beam), reason);
-    }
-    all.insert(all.end(), group.ended.list().begin(), group.ended.list().end());
+  for (std::size_t beam = 0; !is_done_ && beam < sums_.size(); ++beam) {
+    ended_.add(sums_[beam], new_tokens_, tokens_of(beam), reason);
   }
+  std::vector<BeamSequence> all = ended_.list();
   std::ranges::stable_sort(all, {}, &BeamSequence::score);
   std::ranges::reverse(all);
   all.resize(options_.beams.num_return_sequences);
@@ -229,16 +177,15 @@ std::string BeamSearch::text_of(std::span<const TokenId> tokens) const {
 void check(const Config& config, std::span<const TokenId> prompt,
            const BeamSearchOptions& options) {
   if (options.tokenizer) options.tokenizer->require_match(config);
-  check_beams(options.beams);
-  check_numbers("max_new_tokens", {1, kMaxOptionTokens}, options.max_new_tokens);
+  check_options(options.beams);
+  if (options.max_new_tokens == 0 || options.max_new_tokens > kMaxOptionTokens) {
+    reject("max_new_tokens must be a whole number from 1 to ", kMaxOptionTokens, ", got ",
+           options.max_new_tokens);
+  }
   if (prompt.empty()) reject("the prompt has no tokens: begin with the end-of-text token");
   if (prompt.size() > config.n_positions) {
     reject("the prompt has ", prompt.size(), " tokens, more than the model's ", config.n_positions,
            " positions: shorten it");
-  }
-  const std::optional<TokenId>& pad = options.beams.pad_token_id;
-  if (pad && (*pad < 0 || static_cast<std::size_t>(*pad) >= config.vocab_size)) {
-    reject("pad_token_id is ", *pad, ", which is outside the vocabulary of ", config.vocab_size);
   }
 }
 

@@ -39,11 +39,11 @@ std::span<float> BeamSessions::row(std::size_t session) {
   return std::span(logits_).subspan(session * vocab_size, vocab_size);
 }
 
-void BeamSessions::follow(std::span<const std::size_t> open, std::span<const std::size_t> parents) {
+void BeamSessions::follow(std::span<const std::size_t> parents) {
   const std::vector<std::size_t> before = session_of_;
   std::vector<bool> is_taken(sessions_.size());
   std::vector<std::size_t> copies;  // the beams whose parent's session another child has taken
-  for (const std::size_t beam : open) {
+  for (std::size_t beam = 0; beam < parents.size(); ++beam) {
     const std::size_t session = before[parents[beam]];
     session_of_[beam] = session;
     if (is_taken[session]) copies.push_back(beam);
@@ -58,11 +58,10 @@ void BeamSessions::follow(std::span<const std::size_t> open, std::span<const std
   }
 }
 
-void BeamSessions::advance(std::span<const std::size_t> open, std::span<const std::size_t> parents,
-                           std::span<const TokenId> tokens) {
-  follow(open, parents);
+void BeamSessions::advance(std::span<const std::size_t> parents, std::span<const TokenId> tokens) {
+  follow(parents);
   std::vector<Slice> slices;
-  for (const std::size_t beam : open) {
+  for (std::size_t beam = 0; beam < parents.size(); ++beam) {
     const std::size_t session = session_of_[beam];
     slices.push_back({&sessions_[session], tokens.subspan(beam, 1), row(session)});
   }

@@ -26,15 +26,13 @@ class BeamSessions {
   /// The logits (vocab_size) after the last token of the beam.
   [[nodiscard]] std::span<const float> logits(std::size_t beam) const;
 
-  /// Every beam b of `open` becomes a child of the beam parents[b], followed by tokens[b]. Computes
-  /// the logits after these in one forward pass. The other beams are dropped. The first child of a
-  /// beam takes over its session; the session is copied for its other children, into sessions that
-  /// no beam needs any more.
-  void advance(std::span<const std::size_t> open, std::span<const std::size_t> parents,
-               std::span<const TokenId> tokens);
+  /// Every beam b becomes a child of the beam parents[b], followed by tokens[b]. Computes the logits
+  /// after these in one forward pass. The first child of a beam takes over its session; the session
+  /// is copied for its other children, into sessions that no beam needs any more.
+  void advance(std::span<const std::size_t> parents, std::span<const TokenId> tokens);
 
  private:
-  void follow(std::span<const std::size_t> open, std::span<const std::size_t> parents);
+  void follow(std::span<const std::size_t> parents);
   [[nodiscard]] std::span<float> row(std::size_t session);
 
   Engine engine_;

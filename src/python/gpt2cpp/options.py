@@ -91,12 +91,9 @@ class GenerateOptions(SamplingOptions, total=False):
     generation_config: Any
     tokenizer: Any
     use_cache: bool
-    pad_token_id: int
     num_beams: int
     length_penalty: float
     early_stopping: Union[bool, str]
-    num_beam_groups: int
-    diversity_penalty: float
 
 
 class SamplingArguments:
@@ -165,6 +162,7 @@ class _TextArguments(SamplingArguments):
         self._set_length(n_prompt)
         self._set_ends(vocab_size)
         self._ignore("use_cache", flag)
+        self._ignore("pad_token_id", int32)
         on_prompt = self._take("on_prompt")
         if on_prompt is not None:
             self.struct.on_prompt = c.OnPrompt(work.callback("on_prompt", on_prompt))
@@ -215,7 +213,6 @@ class GenerateArguments(_TextArguments):
         self._set(self.struct, "prompt_lookup", flag)
         self._set(self.struct, "constant_draft", flag)
         self._set(self.struct, "max_draft_tokens", count)
-        self._ignore("pad_token_id", int32)
         self._watch(work)
         draft = self._take("draft")
         if draft is not None:
@@ -301,8 +298,8 @@ def _process_with(name: str,
 
 DRAWING = ("do_sample", *(name for name, option in SAMPLING.items() if option.role == DRAWS))
 # Values that ask for nothing, as None does.
-_NEUTRAL = {"num_beams": 1, "length_penalty": 1, "num_beam_groups": 1, "diversity_penalty": 0,
-            "early_stopping": False, "overflow": "stop", "keep": 0, "prompt_lookup": False,
+_NEUTRAL = {"num_beams": 1, "length_penalty": 1, "early_stopping": False,
+            "overflow": "stop", "keep": 0, "prompt_lookup": False,
             "constant_draft": False, "ignore_eos": False, "truncate": False}
 
 # What to do instead of giving an option that only transformers has.

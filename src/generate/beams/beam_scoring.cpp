@@ -1,0 +1,178 @@
+#include "generate/beams/beam_scoring.h"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <tuple>
+
+#include "base/system/threads.h"
+#include "generate/sampling/softmax.h"
+
+namespace gpt2 {
+namespace {
+
+bool is_better(const Candidate& a, const Candidate& b) {
+  return std::tuple(-a.sum, a.beam, a.token) < std::tuple(-b.sum, b.beam, b.token);
+}
+
+// Adds two numbers that are not NaN. The sum is neither NaN nor +infinity, not even if a function
+// in SamplingOptions::processors has made scores infinite.
+float add_limited(float a, float b) {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  return std::min(a + std::min(b, kLargest), kLargest);
+}
+
+SamplingOptions without_drawing(SamplingOptions options) {
+  options.temperature = 0.0f;
+  return options;
+}
+
+// Returns base^exponent with the same bits on every machine, unlike pow(). It writes the exponent
+// as a sum of powers of two, so it needs only multiplications and square roots, which are exactly
+// rounded everywhere.
+double power(double base, double exponent) {
+  double rest = std::abs(exponent);
+  double result = 1.0;
+  double factor = base;  // base^(2^i)
+  for (auto whole = static_cast<unsigned>(rest); whole != 0; whole /= 2, factor *= factor) {
+    if (whole % 2 != 0) result *= factor;
+  }
+  rest -= std::floor(rest);
+  for (factor = base; rest != 0.0; rest -= std::floor(rest)) {
+    factor = std::sqrt(factor);
+    rest *= 2.0;
+    if (rest >= 1.0) result *= factor;
+  }
+  return exponent < 0.0 ? 1.0 / result : result;
+}
+
+}  // namespace
+
+void BestCandidates::consider(const Candidate& candidate) {
+  if (heap_.size() == count_) {
+    if (!is_better(candidate, heap_.front())) return;
+    std::ranges::pop_heap(heap_, is_better);
+    heap_.pop_back();
+  }
+  heap_.push_back(candidate);
+  std::ranges::push_heap(heap_, is_better);
+}
+
+void BestCandidates::add(std::size_t beam, float sum, std::span<const float> scores) {
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const float total = add_limited(sum, scores[i]);
+    // A shortcut: nearly all tokens are worse than the worst candidate.
+    if (heap_.size() == count_ && total < heap_.front().sum) continue;
+    consider({total, beam, static_cast<TokenId>(i)});
+  }
+}
+
+void BestCandidates::merge(const BestCandidates& other) {
+  for (const Candidate& candidate : other.heap_) consider(candidate);
+}
+
+std::span<const Candidate> BestCandidates::sorted() {
+  std::ranges::sort(heap_, is_better);
+  return heap_;
+}
+
+BeamScorer::BeamScorer(const Engine& engine, const BeamSearchOptions& options,
+                       const SequenceLimits& limits, std::size_t count)
+    : engine_(engine),
+      options_(options),
+      limits_(limits),
+      count_(count),
+      scratch_(static_cast<std::size_t>(engine.threads())) {
+  scratch_.front().emplace(made());
+}
+
+BeamScorer::Scratch BeamScorer::made() const {
+  const std::size_t vocab_size = engine_.model().config().vocab_size;
+  return {Sampler(without_drawing(options_.sampling), vocab_size, limits_),
+          std::vector<float>(vocab_size), BestCandidates(count_)};
+}
+
+// Adds the tokens that may follow the beam to the candidates.
+void BeamScorer::score(Scratch& scratch, std::span<const float> logits,
+                       std::span<const TokenId> ids, std::size_t beam, float sum) const {
+  const DefaultFloatState state;
+  std::vector<float>& log_probs = scratch.log_probs;
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  if (std::ranges::all_of(logits, [](float logit) { return logit <= kLargest; })) {
+    log_softmax(log_probs, logits);
+  } else {  // as in PyTorch; the sampler refuses NaN, or replaces it if remove_invalid_values is
+            // set
+    std::ranges::fill(log_probs, std::numeric_limits<float>::quiet_NaN());
+  }
+  scratch.candidates.add(beam, sum, scratch.sampler.process(log_probs, ids));
+}
+
+// If a beam fails on any thread, the calling thread scores all beams again, in order, so that the
+// error is always that of the first beam that fails.
+std::span<const Candidate> BeamScorer::best(const BeamSessions& sessions,
+                                            std::span<const float> sums) {
+  const auto score_beam = [&](Scratch& scratch, std::size_t beam) {
+    score(scratch, sessions.logits(beam), sessions.tokens(beam), beam, sums[beam]);
+  };
+  const auto clear = [&] {
+    for (std::optional<Scratch>& scratch : scratch_) {
+      if (scratch) scratch->candidates.clear();
+    }
+  };
+  clear();
+  Scratch& own = *scratch_.front();
+  bool is_alone = !options_.sampling.processors.empty();
+  if (!is_alone) {
+    std::vector<char> has_failed(sums.size(), 0);
+    engine_.for_each(sums.size(), [&](std::size_t beam, int rank) {
+      try {
+        std::optional<Scratch>& scratch = scratch_[static_cast<std::size_t>(rank)];
+        if (!scratch) scratch.emplace(made());
+        score_beam(*scratch, beam);
+      } catch (const std::exception&) {
+        has_failed[beam] = 1;
+      }
+    });
+    is_alone = std::ranges::count(has_failed, 0) != std::ssize(has_failed);
+    if (is_alone) clear();
+  }
+  for (std::size_t beam = 0; is_alone && beam < sums.size(); ++beam) score_beam(own, beam);
+  for (std::size_t i = 1; i < scratch_.size(); ++i) {
+    if (scratch_[i]) own.candidates.merge(scratch_[i]->candidates);
+  }
+  return own.candidates.sorted();
+}
+
+EndedSequences::EndedSequences(std::size_t count, std::size_t max_length,
+                               const BeamOptions& options)
+    : count_(count),
+      max_length_(max_length),
+      length_penalty_(options.length_penalty),
+      early_stopping_(options.early_stopping) {}
+
+double EndedSequences::score(float sum, std::size_t length) const {
+  return static_cast<double>(sum) / power(static_cast<double>(length), length_penalty_);
+}
+
+void EndedSequences::add(float sum, std::size_t length, std::span<const TokenId> tokens,
+                         FinishReason reason) {
+  const double added = score(sum, length);
+  if (is_full()) {
+    const auto worst = std::ranges::min_element(list_, {}, &BeamSequence::score);
+    if (added <= worst->score) return;
+    list_.erase(worst);
+  }
+  list_.push_back(
+      {.tokens = {tokens.begin(), tokens.end()}, .score = added, .finish_reason = reason});
+}
+
+bool EndedSequences::is_final(float best_sum, std::size_t length) const {
+  if (!is_full()) return false;
+  if (early_stopping_ == EarlyStopping::yes) return true;
+  const bool grows = early_stopping_ == EarlyStopping::never && length_penalty_ > 0.0;
+  const double attainable = score(best_sum, grows ? max_length_ : length);
+  return std::ranges::min(list_, {}, &BeamSequence::score).score >= attainable;
+}
+
+}  // namespace gpt2

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "generate/beams/beam_sessions.h"
+#include "gpt2/beam_search.h"
+#include "gpt2/sampler.h"
+
+// How the beams of a search are compared: which tokens are the best to continue them with, and which
+// of the sequences that have ended are the best.
+
+namespace gpt2 {
+
+/// A token that may follow a beam.
+struct Candidate {
+  float sum;         ///< the sum of the log-probabilities of the beam and the token
+  std::size_t beam;  ///< the beam that it continues
+  TokenId token;
+};
+
+/// Collects the best candidates of several beams in one pass over the scores of each beam. If sums
+/// are equal, the lower beam is better, and then the lower token, so that the result does not
+/// depend on the order in which candidates are added.
+class BestCandidates {
+ public:
+  /// Keeps the best `count` candidates. REQUIRES: count > 0.
+  explicit BestCandidates(std::size_t count) : count_(count) {}
+
+  /// Forgets all candidates.
+  void clear() noexcept { heap_.clear(); }
+
+  /// Considers every token after `beam`, whose sum so far is `sum`. REQUIRES: scores are not NaN.
+  void add(std::size_t beam, float sum, std::span<const float> scores);
+
+  /// Considers the candidates of `other`.
+  void merge(const BestCandidates& other);
+
+  /// Returns the candidates, best first: fewer than `count` if there were fewer. They are valid
+  /// until clear(). REQUIRES: clear() is called before the next add().
+  [[nodiscard]] std::span<const Candidate> sorted();
+
+ private:
+  void consider(const Candidate& candidate);
+
+  std::size_t count_;
+  std::vector<Candidate> heap_;  // the worst one is first
+};
+
+/// Finds the best candidates of some beams. The engine's threads share the beams, and each thread
+/// has its own processors. If SamplingOptions::processors has functions, the calling thread does
+/// all the work, because these functions must be called on it.
+class BeamScorer {
+ public:
+  /// Keeps the best `count` candidates. `options` must outlive the scorer. Throws what the sampler
+  /// throws for wrong options.
+  BeamScorer(const Engine& engine, const BeamSearchOptions& options, const SequenceLimits& limits,
+             std::size_t count);
+
+  /// Returns the best candidates after the beams, best first: fewer than `count` if there are
+  /// fewer. sums: (num_beams). The span lives until the next call. Throws what the processors throw.
+  [[nodiscard]] std::span<const Candidate> best(const BeamSessions& sessions,
+                                                std::span<const float> sums);
+
+ private:
+  // The scratch memory of a thread.
+  struct Scratch {
+    Sampler sampler;
+    std::vector<float> log_probs;  // (vocab_size)
+    BestCandidates candidates;
+  };
+
+  [[nodiscard]] Scratch made() const;
+  void score(Scratch& scratch, std::span<const float> logits, std::span<const TokenId> ids,
+             std::size_t beam, float sum) const;
+
+  Engine engine_;
+  const BeamSearchOptions& options_;
+  SequenceLimits limits_;
+  std::size_t count_;
+  std::vector<std::optional<Scratch>>
+      scratch_;  // one for each thread that has had work; the first belongs to the calling thread
+};
+
+/// The best sequences that have ended, with their scores. Decides whether the search can end.
+/// HuggingFace calls such a list BeamHypotheses.
+class EndedSequences {
+ public:
+  /// Keeps the best `count` sequences. `max_length` is the max number of new tokens.
+  EndedSequences(std::size_t count, std::size_t max_length, const BeamOptions& options);
+
+  /// Adds a sequence whose log-probabilities have this sum, if the list is not full or contains a
+  /// worse sequence. In the second case, the new sequence replaces the worst one. `length` is the
+  /// number of new tokens, including the one that ended the sequence, which `tokens` does not
+  /// contain.
+  void add(float sum, std::size_t length, std::span<const TokenId> tokens, FinishReason reason);
+
+  /// Returns whether the search can end after a step. `best_sum` is the highest sum of all
+  /// candidates of that step, and `length` the number of new tokens that they have.
+  [[nodiscard]] bool is_final(float best_sum, std::size_t length) const;
+
+  /// The sequences, in the order in which they were added.
+  [[nodiscard]] const std::vector<BeamSequence>& list() const noexcept { return list_; }
+
+ private:
+  [[nodiscard]] double score(float sum, std::size_t length) const;
+  [[nodiscard]] bool is_full() const noexcept { return list_.size() == count_; }
+
+  std::size_t count_, max_length_;
+  double length_penalty_;
+  EarlyStopping early_stopping_;
+  std::vector<BeamSequence> list_;
+};
+
+}  // namespace gpt2
