@@ -10,7 +10,7 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/utf8.h"
-#include "generate/options/option_json.h"
+#include "generate/options/option_codec.h"
 
 namespace gpt2 {
 
@@ -64,7 +64,7 @@ std::optional<std::size_t> Members::count(const std::string& name, std::size_t m
   if (value == nullptr) return std::nullopt;
   const OptionRange range = {static_cast<double>(min), static_cast<double>(max)};
   std::size_t count = 0;
-  if (!OptionJson<std::size_t>::read(*value, range, count)) refuse(name, range.text(true));
+  if (!OptionCodec<std::size_t>::read(*value, range, count)) refuse(name, range.text(true));
   return count;
 }
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fail.h"
-#include "generate/options/option_json.h"
+#include "generate/options/option_codec.h"
 
 namespace gpt2 {
 namespace {
@@ -15,9 +15,9 @@ void read_field(Members& members, const Field& row, Values& values, const char* 
   const nlohmann::json* const value = members.find(name);
   if (value == nullptr) return;
   const Field field = of_requests(row);
-  using Codec = OptionJson<typename Field::Value>;
+  using Codec = OptionCodec<typename Field::Value>;
   if (!Codec::read(*value, field.range, values.*field.member)) {
-    members.refuse(name, Codec::form(field.range));
+    members.refuse(name, Codec::form(field.range).json);
   }
 }
 
@@ -50,6 +50,7 @@ void read_options(Members& members, GenerationOptions& options,
 }
 
 void read_beam_options(Members& members, BeamOptions& options) {
+  members.ignore({"pad_token_id"});  // programs that use transformers give it
   for_each_beam_field([&](const auto& field) { read_field(members, field, options, field.name); });
 }
 

@@ -8,7 +8,7 @@
 #include "requests/request_error.h"
 #include "base/fail.h"
 #include "base/text.h"
-#include "generate/options/option_json.h"
+#include "generate/options/option_codec.h"
 
 namespace gpt2 {
 
@@ -54,7 +54,7 @@ std::vector<TokenId> TokenReader::read_ids(const json& value, const std::string&
   std::vector<TokenId> tokens;
   for (const json& id : value) {
     std::size_t token = 0;
-    if (!OptionJson<std::size_t>::read(id, range, token)) {
+    if (!OptionCodec<std::size_t>::read(id, range, token)) {
       reject(name, "[", tokens.size(), "]: expected a token id from 0 to ", vocab_size - 1,
              ", found ", id.dump(-1, ' ', true).substr(0, 40));
     }

@@ -256,15 +256,6 @@ TEST_CASE("/set replaces all values of an option") {
   CHECK(list.find("* logit_bias                        5=1 6=-2\n") != std::string::npos);
 }
 
-TEST_CASE("/set has hints for names of other programs") {
-  check_refused("/set n 5\n", "", "no option 'n' (did you mean 'max_new_tokens'?)");
-  check_refused("/set do_sample false\n", "",
-                "no option 'do_sample' (tokens are drawn unless 'greedy' is given)");
-  check_refused("/set num_beams 2\n", "",
-                "no option 'num_beams' (only 'gpt2 generate', without -i, and the "
-                "completions of 'gpt2 serve' have a beam search)");
-}
-
 TEST_CASE("/set changes an option") {
   CHECK(letters("ab\n/set max_new_tokens 1\n\n/set stop h\n/set max-new-tokens 9\n\n") ==
         "cde\nf\ng\n");
@@ -290,10 +281,6 @@ TEST_CASE("/set max_new_tokens replaces the max_length of --hf-defaults") {
 }
 
 TEST_CASE("an invalid line is refused, and ends a talk that is read from a file") {
-  check_refused("ab\n/agian\nk\n", "cde\n",
-                "no command '/agian' (did you mean '/again'?): /help lists them; to begin a text "
-                "with a slash, type two",
-                2);
   check_refused("/json\n", "",
                 "no command '/json': /help lists them; to begin a text with a slash, type two");
   check_refused("/again\n", "", "there is no answer to write again");
@@ -302,13 +289,9 @@ TEST_CASE("an invalid line is refused, and ends a talk that is read from a file"
   check_refused(
       "/load " + (place().path() / "none").string() + "\n", "",
       "cannot open " + (place().path() / "none").string() + ": No such file or directory");
-  check_refused("/set top-q 3\n", "", "no option 'top-q' (did you mean 'top_k'?)");
-  check_refused("/unset top-q\n", "", "no option 'top-q' (did you mean 'top_k'?)");
-  const std::string which = " 'json': the options that /set lists change how tokens are drawn and "
-                            "texts end";
-  check_refused("/set json\n", "", "no option" + which);
-  check_refused("/unset json\n", "", "no option" + which);
-  check_refused("/help json\n", "", "no command or option" + which);
+  for (const std::string command : {"/set", "/unset", "/help"}) {
+    check_refused(command + " top-q\n", "", "no option 'top-q': /set lists the options");
+  }
   check_refused("/set top-k x\n", "",
                 "top_k: expected a whole number from 0 to 1000000000, found 'x'");
 }
@@ -321,7 +304,8 @@ TEST_CASE("/set changes what happens when the context is full") {
 
 TEST_CASE("/set refuses what the model does not allow") {
   check_refused("/set suppress_tokens 257\n", "",
-                "suppress_tokens: expected token ids from 0 to 256, found 257");
+                "suppress_tokens has the token 257, which is outside the vocabulary of 257: give ids "
+                "from 0 to 256");
 }
 
 TEST_CASE("/help OPTION prints the help of an option, and /exit ends the talk as /quit does") {
@@ -469,7 +453,6 @@ TEST_CASE("/set alone lists the options, and marks those that have changed", "[t
   CHECK(has(defaults, "  seed                              0"));
   CHECK(has(defaults, "  overflow                          slide"));
   CHECK(has(defaults, "  bad_words                         none"));
-  CHECK(has(defaults, "  greedy                            false"));
   CHECK(defaults.find("\n* t") == std::string::npos);
   const std::string changed =
       talk({"-m", alphabet_model(), "-t", "1", "--top-k", "7"},
@@ -477,7 +460,6 @@ TEST_CASE("/set alone lists the options, and marks those that have changed", "[t
           .err;
   CHECK(has(changed, "* top_k                             7"));
   const std::string greedy = talk({"-m", alphabet_model()}, "/set greedy\n/set\n").err;
-  CHECK(has(greedy, "* greedy                            true"));
   CHECK(has(greedy, "* temperature                       0"));
   CHECK(has(changed, "* stop                              \"z\""));
   CHECK(has(changed, "  temperature                       0.8"));
@@ -529,7 +511,7 @@ TEST_CASE("/set can change every option of the table, and /unset takes it back",
     CAPTURE(row, value, set.err);
     CHECK(set.err.find(row + value + '\n') != std::string::npos);
   }
-  // The list has no options but these, greedy, and stop and bad_words, which hold texts.
+  // The list has no options but these, and stop, bad_words and bad_words_ids.
   CHECK(std::ranges::count(set.err, '\n') == static_cast<long>(values.size()) + 4);
   CHECK(talk({"-m", alphabet_model()}, sets + unsets + "/set\n").err ==
         talk({"-m", alphabet_model()}, "/set\n").err);

@@ -273,7 +273,7 @@ TEST_CASE("an overflow that does not exist is refused before anything is read") 
     const GenerationOptions options{.overflow = static_cast<Overflow>(number)};
     CHECK(test::refusal_of([&] { generate(session, Ids{1}, options, nullptr); }) ==
           "overflow has the value " + std::to_string(number) +
-              ", but the last one of Overflow is 1");
+              ", but the last one is 1");
   }
   CHECK(session.position() == 0);
 }

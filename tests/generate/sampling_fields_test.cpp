@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "generate/options/option_json.h"
+#include "generate/options/option_codec.h"
 #include "gpt2/error.h"
 #include "gpt2/generation_config.h"
 #include "gpt2/gpt2.h"
@@ -118,7 +118,7 @@ const std::vector<Case>& cases() {
         if (has_type) {
           constexpr double kAny = std::numeric_limits<double>::infinity();
           one.options.emplace();
-          REQUIRE(OptionJson<T>::read(value, {-kAny, kAny}, (*one.options).*field.member));
+          REQUIRE(OptionCodec<T>::read(value, {-kAny, kAny}, (*one.options).*field.member));
         }
         list.push_back(one);
       });
@@ -207,11 +207,11 @@ TEST_CASE("a value that is written as JSON reads back as the same value") {
       if (one.name != field.name || !one.is_allowed) continue;
       CAPTURE(one.name, one.value.dump());
       T value = {};
-      REQUIRE(OptionJson<T>::read(one.value, field.range, value));
-      const json written = OptionJson<T>::write(value);
+      REQUIRE(OptionCodec<T>::read(one.value, field.range, value));
+      const json written = OptionCodec<T>::write(value);
       T again = {};
-      REQUIRE(OptionJson<T>::read(written, field.range, again));
-      CHECK(OptionJson<T>::write(again) == written);
+      REQUIRE(OptionCodec<T>::read(written, field.range, again));
+      CHECK(OptionCodec<T>::write(again) == written);
     }
   });
 }

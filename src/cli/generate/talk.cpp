@@ -262,13 +262,16 @@ class Talk {
 
   // Changes nothing if the new value is refused, now or when the options are used.
   void set(const std::string& words) {
+    if (words.empty()) return print(option_values(settings_.writing));
     GenerateSettings changed = settings_;
-    TalkOptions options(changed.writing);
-    if (words.empty()) return print(options.list());
-    options.set(words, [&] {
-      check_limits(changed.writing, session_.model().config());
+    set_option(changed.writing, words);
+    try {
+      check_limits(changed.writing, session_.model().config(),
+                   [](std::string_view field) { return std::string(field); });
       static_cast<void>(options_of_(changed));
-    });
+    } catch (const UsageError& error) {
+      reject(error.what());  // no mistake on the command line, as main() would report it
+    }
     settings_ = std::move(changed);
     print_drawn_seed();
   }
@@ -316,7 +319,7 @@ bool Talk::run_command(const std::string& line) {
   if (name == "set") set(argument);
   if (name == "stats") print_talk_stats();
   if (name == "undo") undo();
-  if (name == "unset") TalkOptions(settings_.writing).unset(argument);
+  if (name == "unset") unset_option(settings_.writing, argument);
   if (name == "write") write(file_of(argument));
   return name != "quit" && name != "exit";
 }

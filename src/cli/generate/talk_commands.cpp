@@ -11,7 +11,6 @@
 #include "cli/generate/talk_options.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
-#include "requests/nearest.h"
 
 namespace gpt2::cli {
 namespace {
@@ -59,26 +58,9 @@ std::string row_of(const TalkCommand& command) {
   return concat(call, command.help, "\n");
 }
 
-std::vector<std::string> command_names() {
-  std::vector<std::string> names;
-  for (const TalkCommand& command : kTalkCommands) names.emplace_back(command.name);
-  return names;
-}
-
-const TalkCommand& talk_command(const std::string& name) {
+const TalkCommand* find_command(std::string_view name) {
   const auto* const command = std::ranges::find(kTalkCommands, name, &TalkCommand::name);
-  if (command != std::end(kTalkCommands)) return *command;
-  const std::string meant = nearest(name, command_names());
-  reject("no command ", quote('/' + name), meant.empty() ? "" : " (did you mean '/" + meant + "'?)",
-         ": /help lists them; to begin a text with a slash, type two");
-}
-
-// Whether a name, which may be misspelled, is that of a command rather than that of an option.
-bool means_command(const std::string& name, const TalkOptions& options) {
-  const std::vector<std::string> commands = command_names();
-  std::vector<std::string> all = options.names();
-  all.insert(all.begin(), commands.begin(), commands.end());
-  return name.starts_with('/') || std::ranges::count(commands, nearest(name, all)) != 0;
+  return command == std::end(kTalkCommands) ? nullptr : command;
 }
 
 }  // namespace
@@ -88,9 +70,15 @@ TypedCommand read_command(const std::string& line) {
   const std::string name = line.substr(1, end - 1);
   std::string argument = line.substr(std::min(line.find_first_not_of(kBlanks, end), line.size()));
   argument.erase(argument.find_last_not_of(kBlanks) + 1);
-  const std::string_view form = talk_command(name).form;
-  const bool is_optional = form.starts_with(" [");
-  if (!is_optional && argument.empty() != form.empty()) reject("expected /", name, form);
+  const TalkCommand* const command = find_command(name);
+  if (command == nullptr) {
+    reject("no command ", quote('/' + name),
+           ": /help lists them; to begin a text with a slash, type two");
+  }
+  const bool is_optional = command->form.starts_with(" [");
+  if (!is_optional && argument.empty() != command->form.empty()) {
+    reject("expected /", name, command->form);
+  }
   return {name, argument};
 }
 
@@ -119,11 +107,8 @@ std::string talk_help(const std::string& name, std::size_t columns) {
     for (const TalkCommand& command : kTalkCommands) rows += row_of(command);
     return filled_paragraphs(kBeforeCommands + rows + kAfterCommands, columns);
   }
-  Writing defaults;
-  const TalkOptions options(defaults);
-  if (!means_command(name, options)) return options.help(name);
-  const std::string command = name.substr(name.starts_with('/') ? 1 : 0);
-  return filled_paragraphs(row_of(talk_command(command)), columns);
+  const auto* const command = find_command(name.substr(name.starts_with('/') ? 1 : 0));
+  return command == nullptr ? option_help(name, columns) : filled_paragraphs(row_of(*command), columns);
 }
 
 std::vector<std::string> talk_completions(const std::string& begin) {
@@ -141,8 +126,7 @@ std::vector<std::string> talk_completions(const std::string& begin) {
     if (name == "help") {
       for (const TalkCommand& command : kTalkCommands) add(concat("/help ", command.name));
     }
-    Writing defaults;
-    for (const std::string& option : TalkOptions(defaults).names()) {
+    for (const std::string& option : option_names()) {
       add(concat("/", name, " ", option, name == "set" ? " " : ""));
     }
   }

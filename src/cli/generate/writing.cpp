@@ -1,7 +1,6 @@
 #include "cli/generate/writing.h"
 
 #include <algorithm>
-#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -18,48 +17,14 @@ namespace {
 
 void add_seed(Options& options, Writing& writing, bool may_be_random) {
   const auto set = [&writing](const std::string& text) {
-    std::uint64_t& seed = writing.options.sampling.seed;
-    writing.draws_seed = text == "random";
-    if (writing.draws_seed) {
-      std::uint32_t bits = 0;  // 32 bits only, because a short number is easier to type again
-      if (!fill_with_random(std::as_writable_bytes(std::span(&bits, 1))))
-        reject("this system gives no random numbers");
-      seed = bits;
-    } else if (!read_number(text, seed)) {
-      throw UsageError("--seed", concat("expected 'random' or a whole number from 0 to ",
-                                        UINT64_MAX, ", found ", quote(text)));
-    }
+    if (text == "random") return draw_seed(writing);
+    const OptionRange range = {0, 18446744073709551615.0};
+    writing.options.sampling.seed = Options::parse_number<std::uint64_t>("--seed", text, range);
   };
-  options.add(
-      "-s,--seed", "N",
-      concat("Different numbers give different texts",
-             may_be_random ? "; 'random' draws a number and prints it" : "", " (default 0)"),
-      set);
-}
-
-void add_bad_words_option(Options& options, Writing& writing) {
-  const auto set = [&writing](const std::string& text) {
-    if (text.empty()) throw UsageError("--bad-words", "expected a text, found ''");
-    writing.bad_words.push_back(text);
-  };
-  Option& option =
-      options.add("--bad-words", "TEXT",
-                  "Never write the tokens of TEXT, with or without a space before it; may be "
-                  "repeated",
-                  set);
-  option.is_repeatable = true;
-  option.excluded = {"--tokens"};
-}
-
-// Adds to --stop a note if the value has the escape of a newline, which a shell leaves as it is.
-void note_escapes(Option& stop) {
-  stop.set = [set = stop.set](const std::string& text) {
-    if (text.find("\\n") != std::string::npos) {
-      print_error(concat("--stop ", quote(text), " has a backslash and an n; in bash, a newline is "
-                         "$'\\n'"));
-    }
-    set(text);
-  };
+  const char* const help = may_be_random ? "Different numbers give different texts; 'random' draws "
+                                           "a number and prints it (default 0)"
+                                         : "Different numbers give different texts (default 0)";
+  options.add("-s,--seed", "N", help, set);
 }
 
 // Returns whether options were given that replace or exclude --samples.
@@ -69,30 +34,6 @@ bool asks_for_one_text(const Writing& writing, const BeamOptions* beams, const O
   return (beams != nullptr && beams->num_beams > 1) ||
          writing.options.sampling.temperature == 0.0f ||
          std::ranges::any_of(names, [&](const char* name) { return options.has(name); });
-}
-
-// The token ids in the value of an option.
-std::span<const TokenId> ids_in(const std::vector<TokenId>& value) { return value; }
-std::span<const TokenId> ids_in(const SequenceBias& value) { return value.ids; }
-std::span<const TokenId> ids_in(const std::pair<TokenId, float>& value) {
-  return {&value.first, 1};
-}
-template <std::same_as<TokenId> Id>  // a template, so that no number is converted to an optional
-std::span<const Id> ids_in(const std::optional<Id>& value) {
-  return value ? std::span(&*value, 1) : std::span<const Id>();
-}
-
-template <class Value>
-void check_ids(const std::string& option, const Value& value, std::size_t vocab_size) {
-  if constexpr (requires { ids_in(value); }) {
-    for (const TokenId id : ids_in(value)) {
-      if (static_cast<std::size_t>(id) < vocab_size) continue;
-      throw UsageError(option,
-                       concat("expected token ids from 0 to ", vocab_size - 1, ", found ", id));
-    }
-  } else if constexpr (requires { value.begin(); }) {
-    for (const auto& element : value) check_ids(option, element, vocab_size);
-  }
 }
 
 }  // namespace
@@ -112,7 +53,6 @@ void add_writing_options(Options& options, Writing& writing, bool of_one_text) {
   options.begin_group("How long the text is");
   add_fields(options, OptionRole::limits_length, values);
   options.at("--stop").excluded = {"--tokens"};
-  note_escapes(options.at("--stop"));
   options.at("--keep").needed = "--overflow";
   options.at("--ignore-eos").excluded = {"--min-new-tokens", "--min-length",
                                          "--exponential-decay-length-penalty"};
@@ -120,8 +60,18 @@ void add_writing_options(Options& options, Writing& writing, bool of_one_text) {
   options.begin_group("Less repetition");
   add_fields(options, OptionRole::penalizes, values);
   options.begin_group("Single tokens and their scores");
-  add_bad_words_option(options, writing);
+  add_row(options, kBadWords, writing);
+  options.at("--bad-words").excluded = {"--tokens"};
   add_fields(options, OptionRole::names_tokens, values);
+}
+
+void draw_seed(Writing& writing) {
+  std::uint32_t bits = 0;  // 32 bits only, because a short number is easier to type again
+  if (!fill_with_random(std::as_writable_bytes(std::span(&bits, 1)))) {
+    reject("this system gives no random numbers");
+  }
+  writing.options.sampling.seed = bits;
+  writing.draws_seed = true;
 }
 
 void add_hf_defaults(Options& options, Writing& writing) {
@@ -152,7 +102,9 @@ void take_hf_defaults(Writing& writing, BeamOptions* beams, const Options& optio
   for_each_sampling_field([&](const auto& field) {
     const bool is_greedy = field.name == std::string_view("temperature") && writing.is_greedy;
     if (field.origin != OptionOrigin::huggingface || is_greedy) return;
-    if (options.has(option_name(field.name))) return;
+    const bool is_replaced = field.name == std::string_view("bad_words_ids") &&
+                             options.has("--bad-words");
+    if (is_replaced || options.has(option_name(field.name))) return;
     writing.options.sampling.*field.member = config.sampling.*field.member;
   });
   if (!asks_for_one_text(writing, beams, options)) writing.samples = config.num_return_sequences;
@@ -177,27 +129,30 @@ void add_bad_words(SamplingOptions& options, const std::vector<std::string>& wor
       std::size_t lost = 0;
       std::vector<TokenId> ids = tokenizer.encode(form, {.add_special_tokens = false}, &lost);
       if (ids.empty() || lost != 0) {
-        throw UsageError("--bad-words",
-                         concat("the model's vocabulary has no tokens for ", quote(form),
-                                ": leave it out, because the model cannot write it"));
+        throw UsageError(concat("the model's vocabulary has no tokens for the bad word ",
+                                quote(form), ": leave it out, because the model cannot write it"));
       }
       options.bad_words_ids.push_back(std::move(ids));
     }
   }
 }
 
-void check_limits(const Writing& writing, const Config& config) {
-  for_each_sampling_field([&](const auto& field) {
-    const std::string option = option_name(field.name);
-    if (!writing.given.contains(option)) return;
-    check_ids(option, writing.options.sampling.*field.member, config.vocab_size);
-  });
+void check_limits(const Writing& writing, const Config& config, NameOf name_of) {
+  try {
+    for_each_sampling_field([&](const auto& field) {
+      if (!writing.given.contains(option_name(field.name))) return;
+      check_ids(name_of(field.name), writing.options.sampling.*field.member, config.vocab_size);
+    });
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
   // A slide makes room for a token of the prompt and for a new one.
   const std::size_t max_keep = std::max<std::size_t>(config.n_positions, 2) - 2;
   if (writing.options.keep > max_keep) {
     throw UsageError(
-        "--keep", concat("expected a whole number from 0 to ", max_keep, ", because the model has ",
-                         config.n_positions, " positions, found ", writing.options.keep));
+        name_of("keep"),
+        concat("expected a whole number from 0 to ", max_keep, ", because the model has ",
+               config.n_positions, " positions, found ", writing.options.keep));
   }
   check_logprobs(writing.options.top_logprobs.value_or(0), config);
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/options/fields.h"
 #include "cli/options/options.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/config.h"
@@ -28,6 +29,18 @@ struct Writing {
   std::optional<std::size_t> max_length = {};  ///< replaces max_new_tokens; includes the prompt
   std::set<std::string> given = {};            ///< the long names of the options that were given
 };
+
+/// The command's row for texts in place of bad_words_ids.
+inline constexpr OptionField kBadWords = {
+    "bad_words",
+    &Writing::bad_words,
+    {},
+    OptionRole::names_tokens,
+    OptionOrigin::own,
+    "Never write the tokens of TEXT, with or without a space before it"};
+
+/// Draws the seed at random.
+void draw_seed(Writing& writing);
 
 /// Adds the options that determine how the next token is chosen and when a text ends, in groups.
 /// With `of_one_text`, these include --sequence and --seed random.
@@ -56,8 +69,9 @@ void add_bad_words(SamplingOptions& options, const std::vector<std::string>& wor
 
 /// Throws UsageError if an option that was given names a token that the model does not have, or if
 /// --keep or --logprobs is too large for it. Does not check options from the model's own generation
-/// config.
-void check_limits(const Writing& writing, const Config& config);
+/// config. The message names an option as `name_of` does.
+using NameOf = std::string (*)(std::string_view field);
+void check_limits(const Writing& writing, const Config& config, NameOf name_of = option_name);
 
 /// Throws UsageError if the number of --logprobs is larger than the vocabulary.
 void check_logprobs(std::size_t count, const Config& config);

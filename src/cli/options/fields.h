@@ -6,18 +6,40 @@
 #include <string_view>
 #include <vector>
 
-#include "requests/options.h"
+#include "base/text.h"
 #include "cli/options/options.h"
+#include "generate/options/option_codec.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/generate.h"
+#include "requests/options.h"
 
 // The options of the command that the table in gpt2/option_fields.h describes: one for each row,
 // with its name, its range and its help.
 
 namespace gpt2::cli {
 
-/// Returns the option for a row: "--min-p" for "min_p", and "--bad-words" for "bad_words_ids".
+/// Returns the option for a row: "--min-p" for "min_p".
 [[nodiscard]] std::string option_name(std::string_view field);
+
+/// Adds the option of a row. The current value is the default, which the help shows.
+template <class Row, class Values>
+void add_row(Options& options, const Row& field, Values& values) {
+  using Codec = OptionCodec<typename Row::Value>;
+  auto& value = values.*field.member;
+  const std::string name = option_name(field.name);
+  const OptionForm form = Codec::form(field.range);
+  std::string help = field.help;
+  if (form.word == "N" && Codec::write_text(value) != "none") {
+    help += concat(" (default ", Codec::write_text(value), ")");
+  }
+  if (form.is_list) help += "; may be repeated";
+  const auto set = [=, &value](const std::string& text) {
+    if (Codec::read_text(text, field.range, value)) return;
+    throw UsageError(name, "expected " + form.text + ", found " + quote(text));
+  };
+  const std::string names = name == "--max-new-tokens" ? "-n," + name : name;
+  options.add(names, form.word, help, set).is_repeatable = form.is_list;
+}
 
 /// Adds the options whose rows have this role, except those that are `left_out`. Their values are
 /// the defaults, which the help shows.

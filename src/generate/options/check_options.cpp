@@ -1,61 +1,59 @@
-#include <string_view>
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
 
 #include "base/fail.h"
-#include "generate/options/check_numbers.h"
-#include "generate/sampling/processor.h"
+#include "base/text.h"
+#include "generate/options/check_options.h"
+#include "generate/options/option_codec.h"
 
 namespace gpt2 {
 namespace {
 
-class IdCheck {
- public:
-  explicit IdCheck(std::size_t vocab_size) : vocab_size_(vocab_size) {}
+std::string text_of(double number, bool is_whole) {
+  if (!is_whole) return concat(number);
+  // The nearest double of the largest whole number is one more than this number.
+  constexpr auto kMax = std::numeric_limits<std::uint64_t>::max();
+  return concat(number < static_cast<double>(kMax) ? static_cast<std::uint64_t>(number) : kMax);
+}
 
-  void check(std::string_view name, TokenId id) const {
-    if (id >= 0 && static_cast<std::size_t>(id) < vocab_size_) return;
-    reject(name, " has the token ", id, ", which is outside the vocabulary of ", vocab_size_,
-           ": give ids from 0 to ", vocab_size_ - 1);
+template <class Field, class Values>
+void check_value(const Field& field, const Values& values) {
+  const auto& value = values.*field.member;
+  using Codec = OptionCodec<typename Field::Value>;
+  if constexpr (requires { Codec::check(field.name, field.range, value); }) {
+    Codec::check(field.name, field.range, value);
   }
-  void check(std::string_view name, const std::optional<TokenId>& id) const {
-    if (id) check(name, *id);
-  }
-  void check(std::string_view name, const std::vector<TokenId>& ids) const {
-    for (const TokenId id : ids) check(name, id);
-  }
-  void check(std::string_view name, const std::vector<std::vector<TokenId>>& sequences) const {
-    for (const auto& ids : sequences) check_sequence(name, ids);
-  }
-  void check(std::string_view name, const std::vector<SequenceBias>& biases) const {
-    for (const auto& [ids, bias] : biases) check_sequence(name, ids);
-  }
-  void check(std::string_view name, const std::vector<std::pair<TokenId, float>>& biases) const {
-    for (const auto& [id, bias] : biases) check(name, id);
-  }
-  template <class T>
-  void check(std::string_view, const T&) const {}  // the value has no token ids
-
- private:
-  void check_sequence(std::string_view name, const std::vector<TokenId>& ids) const {
-    if (ids.empty()) reject(name, " has a sequence without tokens: give at least one");
-    check(name, ids);
-  }
-
-  std::size_t vocab_size_;
-};
+}
 
 }  // namespace
 
-void check_ranges(const SamplingOptions& options) {
-  for_each_sampling_field(
-      [&](const auto& field) { check_numbers(field.name, field.range, options.*field.member); });
+std::string OptionRange::text(bool is_whole) const {
+  const std::string first = also == min ? "" : text_of(also, is_whole) + " or ";
+  if (min == max) return first + text_of(min, is_whole);
+  return concat(first, is_whole ? "a whole number from " : "a number from ", text_of(min, is_whole),
+                " to ", text_of(max, is_whole));
 }
 
-void check_ids(const SamplingOptions& options, std::size_t vocab_size) {
-  const IdCheck ids(vocab_size);
-  for_each_sampling_field([&](const auto& field) { ids.check(field.name, options.*field.member); });
-  for (const LogitsProcessor& processor : options.processors) {
+void check_options(const SamplingOptions& o, std::size_t vocab_size) {
+  for_each_sampling_field([&](const auto& field) { check_value(field, o); });
+  for_each_sampling_field(
+      [&](const auto& field) { check_ids(field.name, o.*field.member, vocab_size); });
+  for (const LogitsProcessor& processor : o.processors) {
     if (!processor) reject("processors has an empty function: leave it out");
   }
+}
+
+void check_options(const GenerationOptions& o) {
+  for_each_generation_field([&](const auto& field) { check_value(field, o); });
+}
+
+void check_options(const BeamOptions& o) {
+  for_each_beam_field([&](const auto& field) { check_value(field, o); });
+  if (o.num_return_sequences <= o.num_beams) return;
+  reject("num_return_sequences must be at most num_beams, which is ", o.num_beams, ", got ",
+         o.num_return_sequences);
 }
 
 }  // namespace gpt2

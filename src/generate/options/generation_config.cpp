@@ -10,8 +10,8 @@
 #include "base/json.h"
 #include "base/paths.h"
 #include "base/system/threads.h"
-#include "generate/beams/check_beams.h"
-#include "generate/options/option_json.h"
+#include "generate/options/check_options.h"
+#include "generate/options/option_codec.h"
 #include "model/config_json.h"
 
 namespace gpt2 {
@@ -25,6 +25,7 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::pair<const char*, double> kNotImplemented[] = {
     {"encoder_no_repeat_ngram_size", 0},
     {"penalty_alpha", 0},
+    {"num_beam_groups", 1},
     {"encoder_repetition_penalty", 1},
     {"guidance_scale", 1},
     {"max_time", kNone},
@@ -44,15 +45,12 @@ bool does_nothing(const json& value, double neutral) {
          (value.is_number() && value.get<double>() == neutral);
 }
 
-// Reads the options of beam search. Without groups, HuggingFace ignores diversity_penalty and
-// pad_token_id. With one beam, num_return_sequences is a number of samples, so it has no limit yet.
+// Reads the options of beam search. With one beam, num_return_sequences is a number of samples, so
+// it has no limit yet.
 void read_beams(const JsonFields& fields, GenerationConfig& config) {
   BeamOptions& beams = config.beams;
   for_each_beam_field([&](auto field) {
-    const std::string_view name = field.name;
-    const bool needs_groups = name == "diversity_penalty" || name == "pad_token_id";
-    if (needs_groups && beams.num_beam_groups == 1) return;
-    if (name == "num_return_sequences") field.range.max = GenerationConfig::kMaxSamples;
+    if (std::string_view(field.name) == "num_return_sequences") field.range.max = GenerationConfig::kMaxSamples;
     read_option(fields, field, beams);
   });
   if (beams.num_beams == 1 && beams.num_return_sequences > 1) {
@@ -99,7 +97,7 @@ GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view
   if (fields.object().value("top_k", json(0)).is_null()) config.sampling.top_k = 0;
   read_beams(fields, config);
   try {
-    check_beams(config.beams);
+    check_options(config.beams);
   } catch (const Error& error) {
     fail(fields.where(), error.what());
   }

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/seconds_since.h"
 #include "base/text.h"
-#include "generate/options/check_numbers.h"
+#include "generate/options/check_options.h"
 #include "generate/sampling/logprobs.h"
 #include "generate/writing/tokens.h"
 
@@ -24,9 +24,7 @@ std::size_t check(const Session& session, std::span<const TokenId> prompt,
   }
   const Config& config = session.model().config();
   check_tokens(prompt, config, "the prompt");
-  for_each_generation_field(
-      [&](const auto& field) { check_numbers(field.name, field.range, options.*field.member); });
-  check_enumerator(options.overflow, Overflow::slide, "overflow", "Overflow");
+  check_options(options);
   check_top_logprobs(options.top_logprobs.value_or(0), config.vocab_size);
   return window.require_room(prompt.size(), options.max_new_tokens);
 }

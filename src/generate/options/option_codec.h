@@ -1,0 +1,452 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "gpt2/option_fields.h"
+
+// How the values of options are read, written and checked. Everything that reads an option from a
+// text or writes it uses these functions: the command, /set, requests in JSON,
+// generation_config.json and the list of options for other languages.
+
+namespace gpt2 {
+
+/// Describes the values of an option to people and programs.
+struct OptionForm {
+  const char* type;      ///< "boolean", "integer", "number", "choice", "texts", or "json" for others
+  std::string json;      ///< what JSON may be, after "expected"
+  std::string word;      ///< stands for a word of the command line: "N"; "" for a switch
+  std::string text;      ///< what the word may be, after "expected"
+  bool is_list = false;  ///< whether each word adds an element to the value
+};
+
+using TokenIds = std::vector<TokenId>;
+
+inline constexpr OptionRange kTokenIds = {0, std::numeric_limits<TokenId>::max()};
+
+/// All that is known about the values of type T. A new type of option is one more specialization.
+///
+///   read(nlohmann::json, range, value), read_text(word, range, value)
+///     return false, and may change `value`, if the JSON or the word has another form or a number
+///     outside the range; read_text() of a list adds one element
+///   write(value), write_text(value)
+///     return what they read; write_text() of a list returns words with spaces between them, and
+///     "none" if there is no value
+///   form(range)
+///   check(name, range, value)
+///     throws Error(invalid_argument), which begins with `name`, for a number out of range; absent
+///     if no number is checked
+///   ids(value)
+///     returns the sequences of token ids; absent if there are none
+template <class T>
+struct OptionCodec;
+
+template <>
+struct OptionCodec<bool> {
+  static bool read(const nlohmann::json& from, const OptionRange&, bool& value) {
+    if (from.is_boolean()) value = from.get<bool>();
+    return from.is_boolean();
+  }
+  static bool read_text(std::string_view word, const OptionRange&, bool& value) {
+    value = word == "true";
+    return value || word == "false";
+  }
+  static nlohmann::json write(bool value) { return value; }
+  static std::string write_text(bool value) { return value ? "true" : "false"; }
+  static OptionForm form(const OptionRange&) {
+    return {"boolean", "true or false", "", "true or false"};
+  }
+};
+
+template <class Number>
+requires std::is_arithmetic_v<Number>
+struct OptionCodec<Number> {
+  static constexpr bool kIsWhole = std::is_integral_v<Number>;
+
+  // 1e3 and 2.0 are whole numbers, too.
+  static bool read(const nlohmann::json& from, const OptionRange& range, Number& value) {
+    if (kIsWhole && from.is_number_integer()) {
+      if (!from.is_number_unsigned() && from.get<std::int64_t>() < 0) return false;
+      const auto number = from.get<std::uint64_t>();
+      value = static_cast<Number>(number);
+      return range.contains(number);
+    }
+    if (!from.is_number()) return false;
+    constexpr double kExact = 9007199254740992.0;  // up to here, a double holds every whole number
+    constexpr auto kLargest = static_cast<double>(std::numeric_limits<Number>::max());
+    const double number = from.get<double>();
+    if (std::abs(number) > (kIsWhole ? kExact : kLargest) || (kIsWhole && number != std::floor(number))) return false;
+    value = static_cast<Number>(number);
+    return kIsWhole ? range.contains(number) : range.contains(value);
+  }
+  static bool read_text(std::string_view word, const OptionRange& range, Number& value) {
+    return read_number(word, value) && range.contains(value);
+  }
+  static nlohmann::json write(Number value) {
+    if constexpr (!std::is_same_v<Number, float>) return value;
+    auto number = static_cast<double>(value);  // 0.1f is to be 0.1, and not 0.100000001
+    static_cast<void>(read_number(concat(value), number));
+    return number;
+  }
+  static std::string write_text(Number value) { return concat(value); }
+  static OptionForm form(const OptionRange& range) {
+    const std::string text = range.text(kIsWhole);
+    return {kIsWhole ? "integer" : "number", text, "N", text};
+  }
+  static void check(std::string_view name, const OptionRange& range, Number value) {
+    if (range.contains(value)) return;
+    reject(name, " must be ", range.text(kIsWhole), ", got ", value);
+  }
+};
+
+// The values of an enumeration as words, in their order.
+template <class T>
+inline constexpr std::array<const char*, 0> kNames = {};
+template <>
+inline constexpr std::array kNames<Overflow> = {"stop", "slide"};
+template <>
+inline constexpr std::array kNames<EarlyStopping> = {"false", "true", "never"};
+
+template <class T>
+requires std::is_enum_v<T>
+struct OptionCodec<T> {
+  static nlohmann::json write(T value) {
+    const std::string name = write_text(value);
+    return name == "true" || name == "false" ? nlohmann::json(name == "true") : nlohmann::json(name);
+  }
+  static std::string write_text(T value) { return kNames<T>[static_cast<std::size_t>(value)]; }
+  static bool read(const nlohmann::json& from, const OptionRange&, T& value) {
+    return find([&](T one) { return write(one) == from; }, value);
+  }
+  static bool read_text(std::string_view word, const OptionRange&, T& value) {
+    return find([&](T one) { return write_text(one) == word; }, value);
+  }
+  static OptionForm form(const OptionRange&) {
+    OptionForm form = {"choice", "", "", ""};
+    for (std::size_t i = 0; i < kNames<T>.size(); ++i) {
+      const T value = static_cast<T>(i);
+      const char* const comma = i == 0 ? "" : i + 1 == kNames<T>.size() ? " or " : ", ";
+      form.json += comma + write(value).dump();
+      form.text += comma + write_text(value);
+      form.word += (i == 0 ? "" : "|") + write_text(value);
+    }
+    return form;
+  }
+  static void check(std::string_view name, const OptionRange&, T value) {
+    if (static_cast<std::size_t>(value) < kNames<T>.size()) return;
+    reject(name, " has the value ", static_cast<int>(value), ", but the last one is ",
+           kNames<T>.size() - 1);
+  }
+
+ private:
+  template <class IsIt>
+  static bool find(const IsIt& is_it, T& value) {
+    for (std::size_t i = 0; i < kNames<T>.size(); ++i) {
+      value = static_cast<T>(i);
+      if (is_it(value)) return true;
+    }
+    return false;
+  }
+};
+
+// Splits "a=b" at the first separator. Returns false if there is none.
+inline bool split(std::string_view text, char separator, std::string_view& first,
+           std::string_view& second) {
+  const std::size_t at = text.find(separator);
+  if (at == text.npos) return false;
+  first = text.substr(0, at);
+  second = text.substr(at + 1);
+  return true;
+}
+
+// A list, each of whose elements is a word of the command line.
+template <class Element, class One = OptionCodec<Element>>
+struct ListOf {
+  using T = std::vector<Element>;
+  static bool read(const nlohmann::json& from, const OptionRange& range, T& value) {
+    value.clear();
+    return from.is_array() && std::ranges::all_of(from, [&](const nlohmann::json& one) {
+             return One::read(one, range, value.emplace_back());
+           });
+  }
+  static bool read_text(std::string_view word, const OptionRange& range, T& value) {
+    return One::read_text(word, range, value.emplace_back());
+  }
+  static nlohmann::json write(const T& value) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Element& one : value) list.push_back(One::write(one));
+    return list;
+  }
+  static std::string write_text(const T& value) {
+    std::string text;
+    for (const Element& one : value) text += (text.empty() ? "" : " ") + One::write_text(one);
+    return text.empty() ? "none" : text;
+  }
+  static OptionForm form(const OptionRange& range) { return One::form(range); }
+  static void check(std::string_view name, const OptionRange& range, const T& value)
+  requires requires(Element one) { One::check(name, range, one); }
+  {
+    for (const Element& one : value) One::check(name, range, one);
+  }
+  static std::vector<TokenIds> ids(const T& value)
+  requires requires(Element one) { One::ids_of(one); }
+  {
+    std::vector<TokenIds> all;
+    for (const Element& one : value) all.push_back(One::ids_of(one));
+    return all;
+  }
+};
+
+// Token ids as an element: at least one and, in JSON, an array.
+struct Sequence {
+  static bool read(const nlohmann::json& from, const OptionRange&, TokenIds& value) {
+    return ListOf<TokenId>::read(from, kTokenIds, value) && !value.empty();
+  }
+  static bool read_text(std::string_view word, const OptionRange&, TokenIds& value) {
+    value.clear();
+    for (std::size_t begin = 0; begin <= word.size();) {
+      const std::size_t end = std::min(word.find(',', begin), word.size());
+      const std::string_view id = word.substr(begin, end - begin);
+      if (!OptionCodec<TokenId>::read_text(id, kTokenIds, value.emplace_back())) return false;
+      begin = end + 1;
+    }
+    return true;
+  }
+  static nlohmann::json write(const TokenIds& value) { return value; }
+  static std::string write_text(const TokenIds& value) {
+    std::string text;
+    for (const TokenId id : value) text += concat(text.empty() ? "" : ",", id);
+    return text.empty() ? "none" : text;
+  }
+  static OptionForm form(const OptionRange&) {
+    return {"json", "an array of arrays of token ids, none of them empty", "IDS",
+            "token ids such as 11,13", true};
+  }
+  static TokenIds ids_of(const TokenIds& value) { return value; }
+};
+
+template <>
+struct OptionCodec<std::vector<TokenIds>> : ListOf<TokenIds, Sequence> {};
+
+template <>
+struct OptionCodec<TokenIds> : Sequence {
+  static bool read(const nlohmann::json& from, const OptionRange& range, TokenIds& value) {
+    if (from.is_array()) return Sequence::read(from, range, value) || from.empty();
+    value.assign(1, 0);
+    return OptionCodec<TokenId>::read(from, kTokenIds, value.front());
+  }
+  static OptionForm form(const OptionRange&) {
+    return {"json", "a token id or an array of token ids", "IDS", "token ids such as 11,13"};
+  }
+  static std::vector<TokenIds> ids(const TokenIds& value) {
+    return std::vector<TokenIds>(value.empty() ? 0 : 1, value);
+  }
+};
+
+template <>
+struct OptionCodec<SequenceBias> {
+  static bool read(const nlohmann::json& from, const OptionRange& range, SequenceBias& value) {
+    return from.is_array() && from.size() == 2 && Sequence::read(from[0], range, value.ids) &&
+           OptionCodec<float>::read(from[1], range, value.bias);
+  }
+  static bool read_text(std::string_view word, const OptionRange& range, SequenceBias& value) {
+    std::string_view ids, bias;
+    return split(word, '=', ids, bias) && Sequence::read_text(ids, range, value.ids) &&
+           OptionCodec<float>::read_text(bias, range, value.bias);
+  }
+  static nlohmann::json write(const SequenceBias& value) {
+    return {value.ids, OptionCodec<float>::write(value.bias)};
+  }
+  static std::string write_text(const SequenceBias& value) {
+    return concat(Sequence::write_text(value.ids), "=", value.bias);
+  }
+  static OptionForm form(const OptionRange& range) {
+    const std::string bias = concat("a bias from ", range.min, " to ", range.max);
+    return {"json", "an array of pairs [[token id, ...], bias] with " + bias, "IDS=BIAS",
+            "IDS=BIAS with " + bias, true};
+  }
+  static void check(std::string_view name, const OptionRange& range, const SequenceBias& value) {
+    OptionCodec<float>::check(name, range, value.bias);
+  }
+  static TokenIds ids_of(const SequenceBias& value) { return value.ids; }
+};
+
+template <>
+struct OptionCodec<std::vector<SequenceBias>> : ListOf<SequenceBias> {};
+
+using TokenBias = std::pair<TokenId, float>;
+
+template <>
+struct OptionCodec<TokenBias> {
+  static bool read_text(std::string_view word, const OptionRange& range, TokenBias& value) {
+    std::string_view id, bias;
+    return split(word, '=', id, bias) && OptionCodec<TokenId>::read_text(id, kTokenIds, value.first) &&
+           OptionCodec<float>::read_text(bias, range, value.second);
+  }
+  static std::string write_text(const TokenBias& value) {
+    return concat(value.first, "=", value.second);
+  }
+  static OptionForm form(const OptionRange& range) {
+    const std::string from = concat(" from ", range.min, " to ", range.max);
+    return {"json", "an object of token ids and biases" + from + " such as {\"11\": -100}",
+            "ID=BIAS", "ID=BIAS with a bias" + from, true};
+  }
+  static void check(std::string_view name, const OptionRange& range, const TokenBias& value) {
+    OptionCodec<float>::check(name, range, value.second);
+  }
+  static TokenIds ids_of(const TokenBias& value) { return {value.first}; }
+};
+
+template <>
+struct OptionCodec<std::vector<TokenBias>> : ListOf<TokenBias> {
+  static bool read(const nlohmann::json& from, const OptionRange& range, T& value) {
+    if (!from.is_object()) return false;
+    value.clear();
+    for (const auto& [key, bias] : from.items()) {
+      value.emplace_back();
+      if (!OptionCodec<TokenId>::read_text(key, kTokenIds, value.back().first)) return false;
+      if (!OptionCodec<float>::read(bias, range, value.back().second)) return false;
+    }
+    return true;
+  }
+  static nlohmann::json write(const T& value) {
+    nlohmann::json object = nlohmann::json::object();
+    for (const auto& [id, bias] : value) object[std::to_string(id)] = OptionCodec<float>::write(bias);
+    return object;
+  }
+};
+
+template <>
+struct OptionCodec<std::string> {
+  static bool read(const nlohmann::json& from, const OptionRange&, std::string& value) {
+    if (from.is_string()) value = from.get<std::string>();
+    return from.is_string() && !value.empty();
+  }
+  static bool read_text(std::string_view word, const OptionRange&, std::string& value) {
+    value = word;
+    return !word.empty();
+  }
+  static nlohmann::json write(const std::string& value) { return value; }
+  static std::string write_text(const std::string& value) {
+    return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+  static OptionForm form(const OptionRange&) {
+    return {"texts", "a text or an array of texts, none of them empty", "TEXT", "a text", true};
+  }
+};
+
+template <>
+struct OptionCodec<std::vector<std::string>> : ListOf<std::string> {
+  static bool read(const nlohmann::json& from, const OptionRange& range, T& value) {
+    if (from.is_array()) return ListOf::read(from, range, value);
+    value.assign(1, "");
+    return OptionCodec<std::string>::read(from, range, value.front());
+  }
+};
+
+template <>
+struct OptionCodec<ExponentialDecay> {
+  using T = ExponentialDecay;
+  static constexpr OptionRange kTokens = {0, kMaxOptionTokens};
+  static bool read(const nlohmann::json& from, const OptionRange& range, T& value) {
+    return from.is_array() && from.size() == 2 &&
+           OptionCodec<std::size_t>::read(from[0], kTokens, value.start) &&
+           OptionCodec<double>::read(from[1], range, value.factor);
+  }
+  static bool read_text(std::string_view word, const OptionRange& range, T& value) {
+    std::string_view start, factor;
+    return split(word, ',', start, factor) &&
+           OptionCodec<std::size_t>::read_text(start, kTokens, value.start) &&
+           OptionCodec<double>::read_text(factor, range, value.factor);
+  }
+  static nlohmann::json write(const T& value) { return {value.start, value.factor}; }
+  static std::string write_text(const T& value) { return concat(value.start, ",", value.factor); }
+  static OptionForm form(const OptionRange& range) {
+    const std::string factor = concat("a factor from ", range.min, " to ", range.max);
+    return {"json", "[start, factor] with " + factor, "START,FACTOR",
+            "a number of tokens and " + factor + " such as 20,1.05"};
+  }
+  static void check(std::string_view name, const OptionRange& range, const T& value) {
+    OptionCodec<double>::check(concat("the factor of ", name), range, value.factor);
+  }
+};
+
+// A value that may be absent. As a TokenId, it is a token.
+template <class T>
+struct OptionCodec<std::optional<T>> {
+  static constexpr bool kIsToken = std::is_same_v<T, TokenId>;
+  static const OptionRange& range_of(const OptionRange& range) {
+    return kIsToken ? kTokenIds : range;
+  }
+  static bool read(const nlohmann::json& from, const OptionRange& range, std::optional<T>& value) {
+    return OptionCodec<T>::read(from, range_of(range), value.emplace());
+  }
+  static bool read_text(std::string_view word, const OptionRange& range, std::optional<T>& value) {
+    return OptionCodec<T>::read_text(word, range_of(range), value.emplace());
+  }
+  static nlohmann::json write(const std::optional<T>& value) {
+    return value ? OptionCodec<T>::write(*value) : nlohmann::json(nullptr);
+  }
+  static std::string write_text(const std::optional<T>& value) {
+    return value ? OptionCodec<T>::write_text(*value) : "none";
+  }
+  static OptionForm form(const OptionRange& range) {
+    if constexpr (kIsToken) return {"integer", "a token id", "ID", "a token id"};
+    return OptionCodec<T>::form(range);
+  }
+  static void check(std::string_view name, const OptionRange& range, const std::optional<T>& value) {
+    if (value && !kIsToken) OptionCodec<T>::check(name, range, *value);
+  }
+  static std::vector<TokenIds> ids(const std::optional<TokenId>& value)
+  requires kIsToken
+  {
+    return std::vector<TokenIds>(value ? 1 : 0, TokenIds(1, value.value_or(0)));
+  }
+};
+
+/// Throws Error(invalid_argument), which begins with `name`, if the value has a token id outside the
+/// vocabulary or a sequence without ids.
+template <class T>
+void check_ids(std::string_view name, const T& value, std::size_t vocab_size) {
+  if constexpr (requires { OptionCodec<T>::ids(value); }) {
+    for (const TokenIds& ids : OptionCodec<T>::ids(value)) {
+      if (ids.empty()) reject(name, " has a sequence without tokens: give at least one");
+      for (const TokenId id : ids) {
+        if (id >= 0 && static_cast<std::size_t>(id) < vocab_size) continue;
+        reject(name, " has the token ", id, ", which is outside the vocabulary of ", vocab_size,
+               ": give ids from 0 to ", vocab_size - 1);
+      }
+    }
+  }
+}
+
+/// If the object has a member with the name of the field that is not null, sets the option to its
+/// value. Throws Error(invalid_file), which names the member, for a value that the option cannot
+/// have. Returns whether there was such a member.
+///
+///   for_each_sampling_field([&](const auto& field) { read_option(fields, field, sampling); });
+template <class Options, class T>
+bool read_option(const JsonFields& fields, const OptionField<Options, T>& field, Options& options) {
+  const nlohmann::json* const json = fields.find(field.name);
+  if (json == nullptr) return false;
+  if (!OptionCodec<T>::read(*json, field.range, options.*field.member)) {
+    fields.refuse(field.name, OptionCodec<T>::form(field.range).json);
+  }
+  return true;
+}
+
+}  // namespace gpt2
