@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "generate/options/option_json.h"
+#include "generate/options/option_codec.h"
 #include "gpt2/option_fields.h"
 #include "requests/hash.h"
 
@@ -63,7 +63,7 @@ Json request_json(const GenerationConfig& config) {
   Json result = Json::object();
   const bool searches = config.beams.num_beams > 1;
   const auto add = [&result](const auto& field, const auto& options, const auto& defaults) {
-    using Codec = OptionJson<typename std::remove_cvref_t<decltype(field)>::Value>;
+    using Codec = OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>;
     const nlohmann::json value = Codec::write(options.*field.member);
     if (value != Codec::write(defaults.*field.member)) result[field.name] = value;
   };
