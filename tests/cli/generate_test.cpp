@@ -122,15 +122,6 @@ TEST_CASE("the text ends before a stop string, wherever the token boundaries are
   CHECK(text({"--stop", "[e]", "--stop", "e", "a"}) == "abcd");
 }
 
-TEST_CASE("a stop string with a backslash and an n is noted, and a newline is not") {
-  const auto notes = [](const std::string& stop) {
-    return run({"-m", alphabet_model(), "--greedy", "-n", "2", "--stop", stop, "a"}).err;
-  };
-  CHECK(notes("\\n") ==
-        "gpt2: --stop '\\n' has a backslash and an n; in bash, a newline is $'\\n'\n");
-  CHECK(notes("\n") == "");
-}
-
 TEST_CASE("the text ends when the context is full") {
   const Outcome outcome =
       generate({"--no-echo", "--max-new-tokens", "5000", "--stats", "--greedy", "z"});

@@ -324,18 +324,6 @@ TEST_CASE("/help COMMAND prints what the command does") {
   }
 }
 
-TEST_CASE("/help of a name that is misspelled says whether a command or an option was meant") {
-  const auto refusal = [](const std::string& wrong, const std::string& right) {
-    return "no command '/" + wrong + "' (did you mean '/" + right +
-           "'?): /help lists them; to begin a text with a slash, type two";
-  };
-  check_refused("/help sav\n", "", refusal("sav", "save"));
-  check_refused("/help /agian\n", "", refusal("agian", "again"));
-  check_refused("/help top-q\n", "", "no command or option 'top-q' (did you mean 'top_k'?)");
-  check_refused("/help /top_k\n", "",
-                "no command '/top_k': /help lists them; to begin a text with a slash, type two");
-}
-
 TEST_CASE("a text that no longer fits the context slides") {
   const TemporaryDirectory small;
   write_alphabet_model(small.path(), 8);

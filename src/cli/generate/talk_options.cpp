@@ -144,12 +144,13 @@ std::string option_values(const Writing& writing) {
 }
 
 std::string option_help(const std::string& name, std::size_t columns) {
-  Writing writing;
+  Writing writing = default_writing();
   std::string text;
-  with_row(writing, name, [&](const auto& field, const auto&) {
+  with_row(writing, name, [&](const auto& field, const auto& values) {
     using Codec = OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>;
     const OptionForm form = Codec::form(field.range);
-    const std::string more = !form.is_list         ? ""
+    const std::string value = Codec::write_text(values.*field.member);
+    const std::string more = !form.is_list         ? " (default " + value + ")"
                              : form.word == "TEXT" ? "; several texts are in quotes: \"\\n\" \"Tom:\""
                                                    : "; several are separated by spaces";
     const std::string word = form.word.empty() ? "" : ' ' + form.word;
