@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "generate/options/check_options.h"  // for the doors
+#include "generate/options/option_codec.h"   // for the doors
 #include "requests/members.h"
 #include "gpt2/generate.h"
 #include "gpt2/option_fields.h"

@@ -108,7 +108,8 @@ std::string talk_help(const std::string& name, std::size_t columns) {
     return filled_paragraphs(kBeforeCommands + rows + kAfterCommands, columns);
   }
   const auto* const command = find_command(name.substr(name.starts_with('/') ? 1 : 0));
-  return command == nullptr ? option_help(name, columns) : filled_paragraphs(row_of(*command), columns);
+  if (command == nullptr) return option_help(name, columns);
+  return filled_paragraphs(row_of(*command), columns);
 }
 
 std::vector<std::string> talk_completions(const std::string& begin) {

@@ -11,7 +11,7 @@
 #include "cli/options/fields.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
-#include "generate/options/option_codec.h"
+#include "requests/options.h"
 
 namespace gpt2::cli {
 namespace {

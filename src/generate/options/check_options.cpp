@@ -6,7 +6,6 @@
 #include "base/fail.h"
 #include "base/text.h"
 #include "generate/options/check_options.h"
-#include "generate/options/option_codec.h"
 
 namespace gpt2 {
 namespace {

@@ -11,7 +11,6 @@
 #include "base/paths.h"
 #include "base/system/threads.h"
 #include "generate/options/check_options.h"
-#include "generate/options/option_codec.h"
 #include "model/config_json.h"
 
 namespace gpt2 {
@@ -43,6 +42,16 @@ constexpr const char* kAdvice = ", which is not implemented; remove it from the 
 bool does_nothing(const json& value, double neutral) {
   return value == false || (value.is_structured() && value.empty()) ||
          (value.is_number() && value.get<double>() == neutral);
+}
+
+// If the object has a member with the name of the field, sets the option to its value. Throws
+// Error(invalid_file), which names the member, for a value that the option cannot have.
+template <class Options, class T>
+void read_option(const JsonFields& fields, const OptionField<Options, T>& field, Options& options) {
+  const json* const value = fields.find(field.name);
+  if (value == nullptr) return;
+  if (OptionCodec<T>::read(*value, field.range, options.*field.member)) return;
+  fields.refuse(field.name, OptionCodec<T>::form(field.range).json);
 }
 
 // Reads the options of beam search. With one beam, num_return_sequences is a number of samples, so

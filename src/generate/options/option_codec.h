@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "base/fail.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "gpt2/option_fields.h"
 
@@ -89,7 +88,8 @@ struct OptionCodec<Number> {
     constexpr double kExact = 9007199254740992.0;  // up to here, a double holds every whole number
     constexpr auto kLargest = static_cast<double>(std::numeric_limits<Number>::max());
     const double number = from.get<double>();
-    if (std::abs(number) > (kIsWhole ? kExact : kLargest) || (kIsWhole && number != std::floor(number))) return false;
+    if (std::abs(number) > (kIsWhole ? kExact : kLargest)) return false;
+    if (kIsWhole && number != std::floor(number)) return false;
     value = static_cast<Number>(number);
     return kIsWhole ? range.contains(number) : range.contains(value);
   }
@@ -126,7 +126,8 @@ requires std::is_enum_v<T>
 struct OptionCodec<T> {
   static nlohmann::json write(T value) {
     const std::string name = write_text(value);
-    return name == "true" || name == "false" ? nlohmann::json(name == "true") : nlohmann::json(name);
+    if (name == "true" || name == "false") return name == "true";
+    return name;
   }
   static std::string write_text(T value) { return kNames<T>[static_cast<std::size_t>(value)]; }
   static bool read(const nlohmann::json& from, const OptionRange&, T& value) {
@@ -294,7 +295,8 @@ template <>
 struct OptionCodec<TokenBias> {
   static bool read_text(std::string_view word, const OptionRange& range, TokenBias& value) {
     std::string_view id, bias;
-    return split(word, '=', id, bias) && OptionCodec<TokenId>::read_text(id, kTokenIds, value.first) &&
+    return split(word, '=', id, bias) &&
+           OptionCodec<TokenId>::read_text(id, kTokenIds, value.first) &&
            OptionCodec<float>::read_text(bias, range, value.second);
   }
   static std::string write_text(const TokenBias& value) {
@@ -325,7 +327,9 @@ struct OptionCodec<std::vector<TokenBias>> : ListOf<TokenBias> {
   }
   static nlohmann::json write(const T& value) {
     nlohmann::json object = nlohmann::json::object();
-    for (const auto& [id, bias] : value) object[std::to_string(id)] = OptionCodec<float>::write(bias);
+    for (const auto& [id, bias] : value) {
+      object[std::to_string(id)] = OptionCodec<float>::write(bias);
+    }
     return object;
   }
 };
@@ -389,14 +393,11 @@ struct OptionCodec<ExponentialDecay> {
 template <class T>
 struct OptionCodec<std::optional<T>> {
   static constexpr bool kIsToken = std::is_same_v<T, TokenId>;
-  static const OptionRange& range_of(const OptionRange& range) {
-    return kIsToken ? kTokenIds : range;
-  }
   static bool read(const nlohmann::json& from, const OptionRange& range, std::optional<T>& value) {
-    return OptionCodec<T>::read(from, range_of(range), value.emplace());
+    return OptionCodec<T>::read(from, kIsToken ? kTokenIds : range, value.emplace());
   }
   static bool read_text(std::string_view word, const OptionRange& range, std::optional<T>& value) {
-    return OptionCodec<T>::read_text(word, range_of(range), value.emplace());
+    return OptionCodec<T>::read_text(word, kIsToken ? kTokenIds : range, value.emplace());
   }
   static nlohmann::json write(const std::optional<T>& value) {
     return value ? OptionCodec<T>::write(*value) : nlohmann::json(nullptr);
@@ -408,8 +409,10 @@ struct OptionCodec<std::optional<T>> {
     if constexpr (kIsToken) return {"integer", "a token id", "ID", "a token id"};
     return OptionCodec<T>::form(range);
   }
-  static void check(std::string_view name, const OptionRange& range, const std::optional<T>& value) {
-    if (value && !kIsToken) OptionCodec<T>::check(name, range, *value);
+  static void check(std::string_view name, const OptionRange& range, const std::optional<T>& value)
+  requires(!kIsToken)
+  {
+    if (value) OptionCodec<T>::check(name, range, *value);
   }
   static std::vector<TokenIds> ids(const std::optional<TokenId>& value)
   requires kIsToken
@@ -417,36 +420,5 @@ struct OptionCodec<std::optional<T>> {
     return std::vector<TokenIds>(value ? 1 : 0, TokenIds(1, value.value_or(0)));
   }
 };
-
-/// Throws Error(invalid_argument), which begins with `name`, if the value has a token id outside the
-/// vocabulary or a sequence without ids.
-template <class T>
-void check_ids(std::string_view name, const T& value, std::size_t vocab_size) {
-  if constexpr (requires { OptionCodec<T>::ids(value); }) {
-    for (const TokenIds& ids : OptionCodec<T>::ids(value)) {
-      if (ids.empty()) reject(name, " has a sequence without tokens: give at least one");
-      for (const TokenId id : ids) {
-        if (id >= 0 && static_cast<std::size_t>(id) < vocab_size) continue;
-        reject(name, " has the token ", id, ", which is outside the vocabulary of ", vocab_size,
-               ": give ids from 0 to ", vocab_size - 1);
-      }
-    }
-  }
-}
-
-/// If the object has a member with the name of the field that is not null, sets the option to its
-/// value. Throws Error(invalid_file), which names the member, for a value that the option cannot
-/// have. Returns whether there was such a member.
-///
-///   for_each_sampling_field([&](const auto& field) { read_option(fields, field, sampling); });
-template <class Options, class T>
-bool read_option(const JsonFields& fields, const OptionField<Options, T>& field, Options& options) {
-  const nlohmann::json* const json = fields.find(field.name);
-  if (json == nullptr) return false;
-  if (!OptionCodec<T>::read(*json, field.range, options.*field.member)) {
-    fields.refuse(field.name, OptionCodec<T>::form(field.range).json);
-  }
-  return true;
-}
 
 }  // namespace gpt2
