@@ -1,17 +1,19 @@
+// Tests parse_json(), and the text of errors, in which any file may have its say.
 #include "base/json.h"
 
 #include <string>
 
 #include "base/fail.h"
-#include "base/utf8.h"
 #include "gpt2/error.h"
+#include "gpt2/model.h"
+#include "gpt2/tokenizer.h"
 #include "support/catch.h"
 #include "support/refusal.h"
 
 namespace gpt2::test::json_test {
 
 namespace {
-std::string refusal(std::string_view text, gpt2::JsonLimits limits = {}) {
+std::string refusal(std::string_view text, JsonLimits limits = {}) {
   return refusal_of([&] { (void)parse_json(text, "file.json", limits); });
 }
 }  // namespace
@@ -33,35 +35,33 @@ TEST_CASE("parse_json builds the tree that the text describes") {
 }
 
 TEST_CASE("parse_json names file, line and column where a text stops being JSON") {
-  CHECK(refusal("{\"a\": 1,\n  \"b\" 2}").find("file.json: invalid JSON at line 2, column 7: ") ==
-        0);
-  CHECK(refusal("").find("file.json: invalid JSON at column 1: ") == 0);
-  CHECK(refusal("{\n").find("file.json: invalid JSON at line 2, column 1: ") == 0);
-  CHECK(refusal("[1, 2").find("at column 6") != std::string::npos);
-  CHECK(refusal("[1e999]") ==
-        "file.json: invalid JSON at column 6: number overflow parsing '1e999'");
+  const std::pair<std::string, const char*> texts[] = {
+      {"{\"a\": 1,\n  \"b\" 2}", "invalid JSON at line 2, column 7: "},
+      {"", "invalid JSON at column 1: "},
+      {"{\n", "invalid JSON at line 2, column 1: "},
+      {"[1, 2", "at column 6"},
+      {"[1e999]", "invalid JSON at column 6: number overflow parsing '1e999'"},
+      {"\xef\xbb\xbf{}", "byte order mark"},
+      {std::string("{}\0{}", 5), "NUL"},
+      {std::string("{}\0", 3), "NUL"},
+      {R"({"a": 1, "b": {"a": 1}, "a": 2})", "key 'a' appears twice in one object"},
+  };
+  for (const auto& [text, fact] : texts) {
+    CAPTURE(text);
+    check_refused([&] { (void)parse_json(text, "file.json"); }, {"file.json: ", fact});
+  }
   for (const char* text : {"{\"a\":1,}", "[1 2]", "{} {}", "// x\n1", "nul", "01", "+1", "1.",
                            "'a'", "\"\\x\"", "\"\\ud800\"", "\"\t\"", "{a:1}", "NaN", "1e999"}) {
     CAPTURE(text);
-    CHECK(refusal(text).find("file.json: invalid JSON") == 0);
+    CHECK(refusal(text).starts_with("file.json: invalid JSON"));
   }
 }
 
-TEST_CASE("parse_json refuses text that is not UTF-8, and escapes it in the message") {
-  const std::string message = refusal("[\"ab\xff\x1b[31m\"]");
+TEST_CASE("messages of parse_json stay short and printable, whatever the text is") {
+  const std::string message = refusal("[\"ab\xff\x1b[31m\"]");  // not UTF-8
   CHECK(message.find("invalid JSON") != std::string::npos);
   for (const char c : message) CHECK((c >= 0x20 && c < 0x7f));
-}
-
-TEST_CASE("parse_json refuses a byte order mark, and a NUL after the value") {
-  CHECK(refusal("\xef\xbb\xbf{}").find("byte order mark") != std::string::npos);
-  CHECK(refusal(std::string("{}\0{}", 5)).find("NUL") != std::string::npos);
-  CHECK(refusal(std::string("{}\0", 3)).find("NUL") != std::string::npos);
-}
-
-TEST_CASE("parse_json refuses a name that appears twice in one object") {
-  CHECK(refusal(R"({"a": 1, "b": {"a": 1}, "a": 2})") ==
-        "file.json: key 'a' appears twice in one object");
+  CHECK(refusal("\"" + std::string(100'000, 'a')).size() < 300);
 }
 
 TEST_CASE("parse_json refuses text that is nested too deeply, however long it is") {
@@ -79,32 +79,31 @@ TEST_CASE("parse_json refuses more values than the limit") {
   CHECK(refusal("[1,2,3]", {.max_values = 3}) == "file.json: JSON of more than 3 values");
 }
 
-TEST_CASE("messages of parse_json stay short, however long the text is") {
-  CHECK(refusal("\"" + std::string(100'000, 'a')).size() < 300);
-}
-
 TEST_CASE("quote shows any bytes as one line of printable ASCII") {
-  CHECK(gpt2::quote("wte.weight") == "'wte.weight'");
-  CHECK(gpt2::quote("a\n\x1b[0m\xc3\xa9") == "'a\\x0a\\x1b[0m\\xc3\\xa9'");
-  CHECK(gpt2::quote("abcdef", 3) == "'abc...'");
+  CHECK(quote("wte.weight") == "'wte.weight'");
+  CHECK(quote("a\n\x1b[0m\xc3\xa9") == "'a\\x0a\\x1b[0m\\xc3\\xa9'");
+  CHECK(quote("abcdef", 3) == "'abc...'");
 }
 
-TEST_CASE("valid_utf8_prefix ends where RFC 3629 says") {
-  const auto valid = [](std::string_view text) { return gpt2::valid_utf8_prefix(text); };
-  CHECK(valid("") == 0);
-  CHECK(valid("abc\x7f") == 4);
-  CHECK(valid("\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf") == 16);
-  CHECK(valid("\xf0\x90\x80\x80\xf4\x8f\xbf\xbf") == 8);
-  // A lone continuation byte, overlong forms, a surrogate, a code point past U+10FFFF, and bytes
-  // that never occur.
-  for (const char* bad : {"a\x80", "a\xc0\x80", "a\xc1\xbf", "a\xe0\x9f\xbf", "a\xf0\x8f\xbf\xbf",
-                          "a\xed\xa0\x80", "a\xf4\x90\x80\x80", "a\xf5\x80\x80\x80", "a\xff"}) {
-    CHECK(valid(bad) == 1);
-  }
-  // Sequences that are cut short by the end of the text or by another character.
-  for (const char* bad : {"a\xc3", "a\xe2\x82", "a\xf0\x9f\x98", "a\xe2\x82z", "a\xf0\x9f\x98z"}) {
-    CHECK(valid(bad) == 1);
-  }
+TEST_CASE("an error has its code and its message") {
+  const Error error(ErrorCode::unsupported, "f: version 7; expected 1, \u00e9");
+  CHECK(error.code() == ErrorCode::unsupported);
+  CHECK(error.what() == std::string("f: version 7; expected 1, \u00e9"));
+}
+
+TEST_CASE("a message is one printable line, whatever text it is made from") {
+  const auto message = [](const char* text) {
+    return std::string(Error(ErrorCode::invalid_file, text).what());
+  };
+  CHECK(message("a\nb\r\tc") == "a b  c");
+  CHECK(message("\x1b[31mred\x7f") == " [31mred ");
+  CHECK(message("\xff\xe4\xb8|\u202e") == "  | ");
+}
+
+TEST_CASE("control characters in a path do not reach the terminal") {
+  CHECK(refusal_of([] { (void)Model::load("/no/a\nb\x1b"); }) ==
+        "/no/a b : no such file or directory");
+  CHECK(refusal_of([] { (void)Tokenizer::load("/no/a\nb\x1b"); }).starts_with("/no/a b : "));
 }
 
 }  // namespace gpt2::test::json_test

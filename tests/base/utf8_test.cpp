@@ -1,11 +1,133 @@
-#include "base/utf8.h"
-
 #include <iterator>
+#include <random>
 #include <string>
 
+#include "base/utf8.h"
+#include "gpt2/tokenizer.h"
 #include "support/catch.h"
+#include "support/tokenizer_cases.h"
 
 namespace gpt2::test::utf8_test {
+
+namespace {
+
+// Returns the joined outputs for pieces that end where `is_end` says. Checks that every output
+// consists of whole characters.
+template <class F>
+std::string streamed(std::string_view bytes, const F& is_end) {
+  Utf8Stream stream;
+  std::string text;
+  std::size_t begin = 0;
+  for (std::size_t i = 1; i <= bytes.size(); ++i) {
+    if (i < bytes.size() && !is_end(i)) continue;
+    const std::string_view out = stream.write(bytes.substr(begin, i - begin));
+    REQUIRE(valid_utf8_prefix(out) == out.size());
+    text += out;
+    begin = i;
+  }
+  text += stream.flush();
+  CHECK(stream.flush().empty());
+  return text;
+}
+
+std::string from_hex(const std::string& hex) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  }
+  return bytes;
+}
+
+constexpr const char* kBad = "\ufffd";
+
+}  // namespace
+
+TEST_CASE("characters are written as soon as they are complete") {
+  Utf8Stream stream;
+  CHECK(stream.write("a\xc3") == "a");
+  CHECK(stream.write("") == "");
+  CHECK(stream.write("\xa9") == "é");
+  CHECK(stream.write("\xf0\x9f") == "");
+  CHECK(stream.write("\x98") == "");
+  CHECK(stream.write("\x80!") == "😀!");
+  CHECK(stream.flush() == "");
+  CHECK(stream.write("\xe4\xb8") == "");
+  CHECK(stream.flush() == kBad);
+  CHECK(stream.write("b") == "b");
+}
+
+TEST_CASE("bytes that cannot become a character are replaced at once") {
+  Utf8Stream stream;
+  CHECK(stream.write("\xff") == kBad);
+  CHECK(stream.write("\xed") == "");
+  CHECK(stream.write("\xa0") == std::string(kBad) + kBad);  // ED A0 would begin a surrogate
+  CHECK(stream.write("\xf0\x9f") == "");
+  CHECK(stream.write("x") == std::string(kBad) + "x");
+}
+
+// See "maximal subparts" in The Unicode Standard 15, tables 3-8 to 3-11.
+TEST_CASE("one replacement stands for each maximal invalid part") {
+  const auto bad = [](int count) {
+    std::string text;
+    while (count-- > 0) text += kBad;
+    return text;
+  };
+  CHECK(replaced("\xc0\xaf\xe0\x80\xbf\xf0\x81\x82\x41") == bad(8) + "A");
+  CHECK(replaced("\xed\xa0\x80\xed\xbf\xbf\xed\xaf\x41") == bad(8) + "A");
+  CHECK(replaced("\xf4\x91\x92\x93\xff\x41\x80\xbf\x42") == bad(5) + "A" + bad(2) + "B");
+  CHECK(replaced("\xe1\x80\xe2\xf0\x91\x92\xf1\xbf\x41") == bad(4) + "A");
+}
+
+TEST_CASE("the stream decodes like Python's errors=\"replace\", however the bytes are divided") {
+  std::mt19937 random(3);
+  std::size_t compared = 0;
+  for (const auto& one :
+       read_lines(tokenizer_data("tokenizer_decode_cases.jsonl"))) {
+    const std::string bytes = from_hex(one.at("hex"));
+    const auto expected = one.at("text").get<std::string>();
+    CHECK(replaced(bytes) == expected);
+    CHECK(streamed(bytes, [](std::size_t) { return true; }) == expected);
+    CHECK(streamed(bytes, [&](std::size_t) { return random() % 3 == 0; }) == expected);
+    ++compared;
+  }
+  CHECK(compared == 700);
+}
+
+TEST_CASE("the division into pieces never changes the result") {
+  // These bytes are at the edges of every range, so that most sequences are nearly valid.
+  constexpr unsigned char kEdges[] = {0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf,
+                                      0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec, 0xed, 0xee,
+                                      0xef, 0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xff};
+  std::mt19937 random(5);
+  for (int round = 0; round < 3000; ++round) {
+    std::string bytes;
+    for (std::size_t left = random() % 24; left > 0; --left) {
+      bytes += static_cast<char>(kEdges[random() % std::size(kEdges)]);
+    }
+    const std::string expected = replaced(bytes);
+    REQUIRE(valid_utf8_prefix(expected) == expected.size());
+    REQUIRE(streamed(bytes, [](std::size_t) { return true; }) == expected);
+    REQUIRE(streamed(bytes, [&](std::size_t) { return random() % 2 == 0; }) == expected);
+  }
+}
+
+TEST_CASE("valid_utf8_prefix ends where RFC 3629 says") {
+  const auto valid = [](std::string_view text) { return valid_utf8_prefix(text); };
+  CHECK(valid("") == 0);
+  CHECK(valid("abc\x7f") == 4);
+  CHECK(valid("\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf") == 16);
+  CHECK(valid("\xf0\x90\x80\x80\xf4\x8f\xbf\xbf") == 8);
+  // A lone continuation byte, overlong forms, a surrogate, a code point past U+10FFFF, and bytes
+  // that never occur.
+  for (const char* bad : {"a\x80", "a\xc0\x80", "a\xc1\xbf", "a\xe0\x9f\xbf", "a\xf0\x8f\xbf\xbf",
+                          "a\xed\xa0\x80", "a\xf4\x90\x80\x80", "a\xf5\x80\x80\x80", "a\xff"}) {
+    CHECK(valid(bad) == 1);
+  }
+  // Sequences that are cut short by the end of the text or by another character.
+  for (const char* bad : {"a\xc3", "a\xe2\x82", "a\xf0\x9f\x98", "a\xe2\x82z", "a\xf0\x9f\x98z"}) {
+    CHECK(valid(bad) == 1);
+  }
+}
 
 TEST_CASE("a text is cut between characters") {
   const std::string text = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80z";  // of 1, 2, 3, 4 and 1 bytes

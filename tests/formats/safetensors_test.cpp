@@ -163,7 +163,8 @@ TEST_CASE("refused: a header that does not follow the schema") {
     refused(with_fields(kF32 + ",\"" + key + "\":0"), "key '" + key + "' appears twice");
   }
   // The reference takes the last one.
-  refused("{\"a\":{" + kF32 + "},\"b\":{" + kF32 + "},\"a\":{" + kF32 + "}}", "key 'a' appears twice");
+  const std::string members = "\"a\":{" + kF32 + "},\"b\":{" + kF32 + "},\"a\":{" + kF32 + "}";
+  refused("{" + members + "}", "key 'a' appears twice");
 }
 
 TEST_CASE("refused: offsets with a hole or an overlap, or that do not match shape and file") {

@@ -46,18 +46,7 @@ while read -r manager query install utf8proc; do
   : >has
   run "$manager" "$query" || fail "$manager: $(<errors)"
   line="$(grep "^$manager .*$install" calls)" || fail "$manager: $(<calls)"
-  [[ " $line " == *" $utf8proc "*" extra "* ]] || fail "$manager: $line"
-  [[ ! -s out ]] || fail "$manager: $(<out)"
-
-  # What is installed is not installed again, and if nothing is missing, nothing happens.
-  tr ' ' '\n' <<<"$line" >has
-  sed -i "/^$utf8proc$/d" has
-  run "$manager" "$query"
-  grep -q "^$manager .*$install.* $utf8proc\$" calls || fail "$manager: $(<calls)"
-  echo "$utf8proc" >>has
-  run "$manager" "$query" || fail "$manager: $(<errors)"
-  [[ ! -s errors ]] || fail "$manager: $(<errors)"
-  ! grep -q -e "$install" calls || fail "$manager: $(<calls)"
+  [[ " $line " == *" $utf8proc "*" extra "* && ! -s out ]] || fail "$manager: $line"
 done <<'END'
 apt-get dpkg-query install libutf8proc-dev
 dnf rpm install utf8proc-devel
@@ -66,12 +55,20 @@ apk apk add utf8proc-dev
 brew brew install utf8proc
 END
 
+# What is installed is not installed again, and if nothing is missing, nothing happens.
+: >has
+run apt-get dpkg-query
+grep '^apt-get .*install' calls | tr ' ' '\n' | sed '/^libutf8proc-dev$/d' >has
+run apt-get dpkg-query
+grep -q '^apt-get .*install.* libutf8proc-dev$' calls || fail "$(<calls)"
+echo libutf8proc-dev >>has
+run apt-get dpkg-query || fail "$(<errors)"
+[[ ! -s errors ]] && ! grep -q install calls || fail "$(<errors)$(<calls)"
+
 # A manager with lists updates them if it finds nothing, and the message of one that fails is shown.
 : >has
-for manager in "apt-get dpkg-query" "apk apk"; do
-  touch stale
-  run $manager || fail "$manager: $(<errors)"
-done
+touch stale
+run apt-get dpkg-query || fail "$(<errors)"
 touch stale
 ! run dnf rpm || fail "dnf: expected a failure"
 [[ "$(<errors)" == *"nothing found"*"could not install"* ]] || fail "$(<errors)"

@@ -198,8 +198,22 @@ class DownloadTest(unittest.TestCase):
         self.assertNotRegex(done.stderr, r"[^\n -~]")
         return done
 
-    def gets(self, server):
-        return [seen for seen in server.seen if seen[0] == "GET"]
+    def refused_in_a_line(self, words, *arguments, **options):
+        done = self.refused(words, *arguments, **options)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+    def has_weights(self, *parts):
+        """Checks that the weights are whole and that no part of a file is left."""
+        files = self.files(*(parts or ("owner", "tiny")))
+        expected = self.hub.models["owner/tiny"]["model.safetensors"]
+        self.assertEqual(files["model.safetensors"], expected)
+        self.assertFalse([name for name in files if name.endswith(".part")])
+
+    def ranges(self):
+        """Returns the ranges that the second server was asked for, and forgets them."""
+        seen = [seen[2] for seen in self.cdn.seen]
+        self.cdn.seen.clear()
+        return seen
 
     # -- Files that are fetched
 
@@ -212,7 +226,7 @@ class DownloadTest(unittest.TestCase):
         self.hub.seen.clear()
         self.cdn.seen.clear()
         again = self.succeed("owner/tiny")
-        self.assertEqual(self.gets(self.hub) + self.gets(self.cdn), [])
+        self.assertNotIn("GET", [seen[0] for seen in self.hub.seen + self.cdn.seen])
         self.assertEqual(again.stdout, done.stdout)
         self.assertEqual(self.files("owner", "tiny"), expected)
 
@@ -222,26 +236,16 @@ class DownloadTest(unittest.TestCase):
         self.assertIn("/resolve/main/config.json", paths[0])
         self.assertTrue(all("/resolve/%s/" % COMMIT in path for path in paths[2:]), paths)
 
-    def test_a_revision_has_a_directory_of_its_own(self):
-        done = self.succeed("owner/tiny@v1/0")
+    def test_places(self):
+        done = self.succeed("owner/tiny@v1/0")  # a revision has a directory of its own
         self.assertEqual(done.stdout, self.path("owner", "tiny@v1", "0") + "\n")
         self.assertIn("/resolve/v1%2F0/config.json", self.hub.seen[0][1])
-
-    def test_the_directory_can_be_chosen(self):
         self.succeed("owner/tiny", self.path("a new", "place"))
-        self.assertIn("model.safetensors", self.files("a new", "place"))
-
-    def test_a_relative_directory_is_one_below_the_current_one(self):
+        self.has_weights("a new", "place")
         os.makedirs(self.path("elsewhere", "here"))
         self.succeed("owner/tiny", "here", CDPATH=self.path("elsewhere"),
-                  before=lambda: os.chdir(self.home))
-        self.assertIn("config.json", self.files("here"))
-
-    def test_a_renamed_model_is_followed_with_the_token(self):
-        self.hub.renamed = {"tiny": "owner/tiny"}
-        self.hub.gated = {"owner/tiny"}
-        self.succeed("tiny", token=TOKEN)
-        self.assertIn("model.safetensors", self.files("tiny"))
+                     before=lambda: os.chdir(self.home))
+        self.has_weights("here")
 
     def test_other_forms_of_weights_and_tokenizers(self):
         index = json.dumps({"metadata": {"total_size": 3, "format": "pt"}, "weight_map": {
@@ -307,14 +311,12 @@ class DownloadTest(unittest.TestCase):
         self.refused("has no revision 'v9'", "owner/tiny@v9")
         self.hub.status_of_unknown = 401  # what the hub answers without a token
         self.refused("set HF_TOKEN", "owner/none")
-        self.hub.models["owner/tiny"] = model(**{"config.json": None})
-        self.refused("has no config.json", "owner/tiny")
-        self.hub.models["owner/tiny"] = model(**{"model.safetensors": None})
-        done = self.refused("has no weights", "owner/tiny")
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for missing, words in (("config.json", "has no config.json"),
+                               ("model.safetensors", "has no weights")):
+            self.hub.models["owner/tiny"] = model(**{missing: None})
+            self.refused_in_a_line(words, "owner/tiny")
         self.hub.models["owner/tiny"] = model(**{"tokenizer.json": None, "vocab.json": b"{}"})
-        done = self.refused("no merges.txt", "owner/tiny")
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.refused_in_a_line("no merges.txt", "owner/tiny")
         self.refused("cannot reach http://127.0.0.1:1: ", "owner/tiny",
                      HF_ENDPOINT="http://127.0.0.1:1")
         self.assertEqual(os.listdir(self.home), [])  # no attempt leaves anything behind
@@ -322,11 +324,8 @@ class DownloadTest(unittest.TestCase):
     def test_a_directory_that_cannot_be_written(self):
         with open(self.path("file"), "w"):
             pass
-        done = self.refused("cannot make the directory %s: Not a directory" %
-                            self.path("file", "x"), "owner/tiny", self.path("file", "x"))
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        done = self.refused("cannot write to /proc/self", "owner/tiny", "/proc/self")
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for place in (self.path("file", "x"), "/proc/self"):
+            self.refused_in_a_line(place, "owner/tiny", place)
 
     def test_sizes_are_told_in_units_that_fit(self):
         self.hub.models["owner/tiny"] = model(merges__txt=None)
@@ -339,9 +338,11 @@ class DownloadTest(unittest.TestCase):
 
     def test_a_gated_model_needs_the_token_which_stays_between_us_and_the_hub(self):
         self.hub.gated = {"owner/tiny"}
+        self.hub.renamed = {"tiny": "owner/tiny"}  # the token follows the model to its new name
         self.refused("set HF_TOKEN", "owner/tiny")
         self.refused("HF_TOKEN does not grant access", "owner/tiny", token="hf_wrong")
-        done = self.succeed("owner/tiny", token=TOKEN)
+        done = self.succeed("tiny", token=TOKEN)
+        self.has_weights("tiny")
         self.assertTrue(any(seen[3] == "Bearer " + TOKEN for seen in self.hub.seen))
         self.assertEqual([seen[3] for seen in self.cdn.seen], [None])
         for server in (self.hub, self.cdn):
@@ -362,28 +363,28 @@ class DownloadTest(unittest.TestCase):
     def test_a_cut_is_gone_on_from(self):
         self.cdn.cuts = [1000, 0, "busy", 5000]
         self.succeed("owner/tiny")
-        self.assertEqual([seen[2] for seen in self.cdn.seen],
-                         [None, "bytes=1000-", "bytes=1000-", "bytes=1000-", "bytes=6000-"])
-        self.assertEqual(self.files("owner", "tiny")["model.safetensors"],
-                         self.hub.models["owner/tiny"]["model.safetensors"])
+        self.assertEqual(self.ranges(), [None, "bytes=1000-", "bytes=1000-", "bytes=1000-",
+                                         "bytes=6000-"])
+        self.has_weights()
 
-    def test_after_too_many_cuts_the_next_run_goes_on(self):
-        self.cdn.cuts = [1000, 0, 0, 0]
-        self.refused("run this again", "owner/tiny")
-        self.assertNotIn("model.safetensors", self.files("owner", "tiny"))
-        self.cdn.seen.clear()
-        self.succeed("owner/tiny")
-        self.assertEqual([seen[2] for seen in self.cdn.seen], ["bytes=1000-"])
-        self.assertEqual(self.files("owner", "tiny")["model.safetensors"],
-                         self.hub.models["owner/tiny"]["model.safetensors"])
-        self.assertFalse([name for name in self.files("owner", "tiny") if name.endswith(".part")])
+    def test_after_too_many_cuts_the_next_run_goes_on_unless_the_version_is_another(self):
+        for body, expected in ((bytes(range(256)) * 1000, "bytes=1000-"), (b"another" * 1000, None)):
+            shutil.rmtree(self.path("owner"), ignore_errors=True)
+            self.hub.models["owner/tiny"] = model()
+            self.cdn.cuts = [1000, 0, 0, 0]
+            self.refused("run this again", "owner/tiny")
+            self.assertNotIn("model.safetensors", self.files("owner", "tiny"))
+            self.ranges()
+            self.hub.models["owner/tiny"] = model(model__safetensors=body)
+            self.succeed("owner/tiny")
+            self.assertEqual(self.ranges(), [expected])
+            self.has_weights()
 
     def test_a_server_that_cannot_go_on_begins_again(self):
         self.cdn.ranges = False
         self.cdn.cuts = [1000]
         self.succeed("owner/tiny")
-        self.assertEqual(self.files("owner", "tiny")["model.safetensors"],
-                         self.hub.models["owner/tiny"]["model.safetensors"])
+        self.has_weights()
 
     def test_a_refusing_server_is_not_asked_again(self):
         self.cdn.cuts = ["refuse"]
@@ -402,16 +403,6 @@ class DownloadTest(unittest.TestCase):
         self.hub.sizes = {"model.safetensors": "99"}
         self.refused("got 256000 bytes, expected 99", "owner/tiny")
         self.assertEqual(self.files("owner", "tiny"), good)
-
-    def test_another_version_is_not_mixed_with_the_first(self):
-        self.cdn.cuts = [1000, 0, 0, 0]
-        self.refused("run this again", "owner/tiny")
-        self.cdn.seen.clear()
-        self.hub.models["owner/tiny"] = model(model__safetensors=b"another" * 1000)
-        self.succeed("owner/tiny")
-        self.assertEqual([seen[2] for seen in self.cdn.seen], [None])
-        self.assertEqual(self.files("owner", "tiny")["model.safetensors"], b"another" * 1000)
-        self.assertFalse([name for name in self.files("owner", "tiny") if name.endswith(".part")])
 
     def test_a_full_disk(self):
         self.hub.sizes = {"model.safetensors": "9" * 15}
