@@ -95,10 +95,6 @@ Json describe(const Tokenizer& tokenizer) {
   return result;
 }
 
-std::unique_ptr<gpt2_tokenizer> make_tokenizer(Tokenizer loaded) {
-  return std::unique_ptr<gpt2_tokenizer>(new gpt2_tokenizer{.tokenizer = std::move(loaded)});
-}
-
 }  // namespace
 
 std::optional<Tokenizer> optional_tokenizer(const gpt2_tokenizer* tokenizer) {
@@ -203,13 +199,15 @@ gpt2_status gpt2_generation_config(const char* name, const char* json, gpt2_byte
 }
 
 gpt2_status gpt2_tokenizer_load(const char* name, gpt2_tokenizer** out) {
-  return guard_new(out, [&] { return make_tokenizer(gpt2::Tokenizer::load(model_path(name))); });
+  return guard_new(
+      out, [&] { return make_handle<gpt2_tokenizer>(gpt2::Tokenizer::load(model_path(name))); });
 }
 
 gpt2_status gpt2_tokenizer_load_memory(const gpt2_memory_file* files, size_t n_files,
                                        gpt2_tokenizer** out) {
-  return guard_new(out,
-                   [&] { return make_tokenizer(gpt2::Tokenizer::load(files_of(files, n_files))); });
+  return guard_new(out, [&] {
+    return make_handle<gpt2_tokenizer>(gpt2::Tokenizer::load(files_of(files, n_files)));
+  });
 }
 
 gpt2_status gpt2_tokenizer_encode(const gpt2_tokenizer* tokenizer, const char* text, size_t n_bytes,

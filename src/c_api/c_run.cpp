@@ -12,11 +12,9 @@
 
 using namespace gpt2::c_api;
 
-struct gpt2_sampler {
+struct gpt2_sampler : gpt2::c_api::HandleOf<6> {
   static constexpr const char* kName = "gpt2_sampler";
-  static constexpr std::uint64_t kTag = 0x8d1f5b6ac2e40706;
 
-  std::uint64_t tag = kTag;
   gpt2::Sampler sampler;
   std::size_t vocab_size;
 };
@@ -65,19 +63,15 @@ void SharedRun::step() {
 
 }  // namespace gpt2::c_api
 
-struct gpt2_scheduler {
+struct gpt2_scheduler : gpt2::c_api::HandleOf<7> {
   static constexpr const char* kName = "gpt2_scheduler";
-  static constexpr std::uint64_t kTag = 0x8d1f5b6ac2e40707;
 
-  std::uint64_t tag = kTag;
   std::shared_ptr<SharedScheduler> shared;
 };
 
-struct gpt2_run {
+struct gpt2_run : gpt2::c_api::HandleOf<8> {
   static constexpr const char* kName = "gpt2_run";
-  static constexpr std::uint64_t kTag = 0x8d1f5b6ac2e40708;
 
-  std::uint64_t tag = kTag;
   std::shared_ptr<SharedRun> shared = std::make_shared<SharedRun>();
 };
 
@@ -117,8 +111,7 @@ gpt2_status gpt2_sampler_new(const char* options, size_t vocab_size, gpt2_on_sco
     members.refuse_others();
     gpt2::SamplingOptions& sampling = generation.sampling;
     if (on_scores) sampling.processors.push_back(processor_of(on_scores, user));
-    return std::unique_ptr<gpt2_sampler>(new gpt2_sampler{
-        .sampler = gpt2::Sampler(sampling, vocab_size, limits), .vocab_size = vocab_size});
+    return make_handle<gpt2_sampler>(gpt2::Sampler(sampling, vocab_size, limits), vocab_size);
   });
 }
 
@@ -156,9 +149,8 @@ gpt2_status gpt2_scheduler_new(const gpt2_model* model, const gpt2_engine* engin
                                .count("max_sequences", 1, gpt2::kMaxOptionTokens)
                                .value_or(limits.max_sequences);
     given.members().refuse_others();
-    return std::unique_ptr<gpt2_scheduler>(
-        new gpt2_scheduler{.shared = std::make_shared<SharedScheduler>(SharedScheduler{
-                               own, checked(model).path, gpt2::Scheduler(own, limits)})});
+    return make_handle<gpt2_scheduler>(std::make_shared<SharedScheduler>(
+        SharedScheduler{own, checked(model).path, gpt2::Scheduler(own, limits)}));
   });
 }
 

@@ -42,7 +42,7 @@ constexpr std::size_t kMaxThreads = 1024;
 
 std::unique_ptr<gpt2_session> make_session(Session session) {
   auto shared = std::make_shared<SharedSession>(SharedSession{.session = std::move(session)});
-  return std::unique_ptr<gpt2_session>(new gpt2_session{.shared = std::move(shared)});
+  return make_handle<gpt2_session>(std::move(shared));
 }
 
 SessionOptions session_options_of(const char* text) {
@@ -156,7 +156,7 @@ gpt2_status gpt2_engine_new(const gpt2_model* model, const char* options, gpt2_e
     engine.threads = static_cast<int>(threads.value_or(0));
     engine.kv_type = static_cast<gpt2::KVType>(given.word("kv_type", kTypes));
     given.members().refuse_others();
-    return std::unique_ptr<gpt2_engine>(new gpt2_engine{.engine = gpt2::Engine(weights, engine)});
+    return make_handle<gpt2_engine>(gpt2::Engine(weights, engine));
   });
 }
 

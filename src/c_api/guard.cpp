@@ -28,15 +28,11 @@ gpt2_status note(gpt2_status status, const char* message) noexcept {
   return status;
 }
 
-gpt2_status status_of(ErrorCode code) noexcept {
-  switch (code) {
-    case ErrorCode::not_found: return GPT2_NOT_FOUND;
-    case ErrorCode::invalid_file: return GPT2_INVALID_FILE;
-    case ErrorCode::unsupported: return GPT2_UNSUPPORTED;
-    case ErrorCode::invalid_argument: return GPT2_INVALID_ARGUMENT;
-  }
-  return GPT2_INTERNAL;
-}
+// An ErrorCode is one less than its status.
+static_assert(static_cast<int>(ErrorCode::not_found) + 1 == GPT2_NOT_FOUND);
+static_assert(static_cast<int>(ErrorCode::invalid_file) + 1 == GPT2_INVALID_FILE);
+static_assert(static_cast<int>(ErrorCode::unsupported) + 1 == GPT2_UNSUPPORTED);
+static_assert(static_cast<int>(ErrorCode::invalid_argument) + 1 == GPT2_INVALID_ARGUMENT);
 
 }  // namespace
 
@@ -44,7 +40,7 @@ gpt2_status note_exception() noexcept {
   try {
     throw;
   } catch (const Error& error) {
-    return note(status_of(error.code()), error.what());
+    return note(static_cast<gpt2_status>(error.code()) + 1, error.what());
   } catch (const std::bad_alloc&) {
     return note(GPT2_OUT_OF_MEMORY, "there is not enough memory");
   } catch (const Cancelled&) {
@@ -196,15 +192,8 @@ void gpt2_free(void* result) { ::operator delete(result); }
 const char* gpt2_last_error(void) { return gpt2::c_api::last_message; }
 
 const char* gpt2_status_name(gpt2_status status) {
-  switch (status) {
-    case GPT2_OK: return "ok";
-    case GPT2_NOT_FOUND: return "not_found";
-    case GPT2_INVALID_FILE: return "invalid_file";
-    case GPT2_UNSUPPORTED: return "unsupported";
-    case GPT2_INVALID_ARGUMENT: return "invalid_argument";
-    case GPT2_OUT_OF_MEMORY: return "out_of_memory";
-    case GPT2_CANCELLED: return "cancelled";
-    case GPT2_INTERNAL: return "internal";
-    default: return "unknown";
-  }
+  constexpr const char* kNames[] = {"ok",          "not_found",        "invalid_file",
+                                    "unsupported", "invalid_argument", "out_of_memory",
+                                    "cancelled",   "internal"};
+  return status >= 0 && status <= GPT2_INTERNAL ? kNames[status] : "unknown";
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/fail.h"
@@ -57,18 +58,28 @@ gpt2_status guard_new(Made** out, const Make& make) noexcept {
   });
 }
 
-// -- Handles: structs that begin with a tag, by which functions recognize handles of another kind.
-// Each kind defines its own tag, kTag, and its name in messages, kName.
+/// The beginning of a handle: a tag, by which functions recognize handles of another kind.
+template <std::uint64_t kind>
+struct HandleOf {
+  static constexpr std::uint64_t kTag = 0x8d1f5b6ac2e40700 + kind;
+  std::uint64_t tag = kTag;
+};
+
+/// Makes a handle with these members.
+template <class Handle, class... Members>
+std::unique_ptr<Handle> make_handle(Members&&... members) {
+  return std::unique_ptr<Handle>(new Handle{{}, std::forward<Members>(members)...});
+}
 
 /// Returns the handle. Throws Error(invalid_argument) if it is NULL or of another kind. Reads only
 /// the tag, so any handle that has not been freed may be passed.
 template <class Handle>
 Handle& checked(Handle* handle) {
-  const char* const kind = std::remove_const_t<Handle>::kName;
+  const char* const kind = Handle::kName;
   if (handle == nullptr) reject("a ", kind, " is NULL");
   std::uint64_t tag;
   std::memcpy(&tag, handle, sizeof tag);
-  if (tag != std::remove_const_t<Handle>::kTag) {
+  if (tag != Handle::kTag) {
     reject("a handle is not a ", kind, ": it is of another kind, or it has been freed");
   }
   return *handle;

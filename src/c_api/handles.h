@@ -15,32 +15,26 @@
 // The handles that are used in several files. They are in the global namespace because gpt2.h
 // declares them for C.
 
-struct gpt2_model {
+struct gpt2_model : gpt2::c_api::HandleOf<1> {
   static constexpr const char* kName = "gpt2_model";
-  static constexpr std::uint64_t kTag = 0x8d1f5b6ac2e40701;
 
   gpt2_model(gpt2::Model loaded, std::string path);
 
-  std::uint64_t tag = kTag;
   gpt2::Model model;
   std::string path;
   std::vector<gpt2::NamedWeight> named_weights;
   std::vector<gpt2_weight> weights;  ///< points into named_weights
 };
 
-struct gpt2_tokenizer {
+struct gpt2_tokenizer : gpt2::c_api::HandleOf<2> {
   static constexpr const char* kName = "gpt2_tokenizer";
-  static constexpr std::uint64_t kTag = 0x8d1f5b6ac2e40702;
 
-  std::uint64_t tag = kTag;
   gpt2::Tokenizer tokenizer;
 };
 
-struct gpt2_engine {
+struct gpt2_engine : gpt2::c_api::HandleOf<3> {
   static constexpr const char* kName = "gpt2_engine";
-  static constexpr std::uint64_t kTag = 0x8d1f5b6ac2e40703;
 
-  std::uint64_t tag = kTag;
   gpt2::Engine engine;
 };
 
@@ -54,11 +48,9 @@ struct SharedSession {
 
 }  // namespace gpt2::c_api
 
-struct gpt2_session {
+struct gpt2_session : gpt2::c_api::HandleOf<4> {
   static constexpr const char* kName = "gpt2_session";
-  static constexpr std::uint64_t kTag = 0x8d1f5b6ac2e40704;
 
-  std::uint64_t tag = kTag;
   std::shared_ptr<gpt2::c_api::SharedSession> shared;
 };
 

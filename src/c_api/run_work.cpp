@@ -17,6 +17,8 @@
 namespace gpt2::c_api {
 namespace {
 
+constexpr std::size_t kMaxTexts = 1 << 20;  // prompts, and texts of each
+
 // Returns about how many bytes the JSON of the texts has.
 std::size_t size_of(const std::vector<CompletedPrompt>& prompts) {
   constexpr std::size_t kToken = 16, kLogprob = 80, kText = 400;
@@ -131,9 +133,9 @@ Work write(const RunArguments& of, CompletionRequest request, WriteTexts write_t
 Work generate(const RunArguments& of) {
   GenerationOptions defaults = own_defaults();
   take_own_members(of.request, config_of(of).vocab_size, of.state, defaults);
-  return write(of,
-               read_completion_request(of.request.root(), {of.tokenizer, config_of(of), defaults}),
-               own_writer(of.tokenizer));
+  RequestContext context = {of.tokenizer, config_of(of), defaults};
+  context.max_prompts = context.max_choices = kMaxTexts;
+  return write(of, read_completion_request(of.request.root(), context), own_writer(of.tokenizer));
 }
 
 AnswerHead head_of(const RunArguments& of) { return {.model = of.scheduler->model_name}; }

@@ -161,7 +161,7 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   const auto count = members.count("max_completion_tokens", 0, kMaxOptionTokens);
   if (count) request.options.max_new_tokens = *count;
   read_logprobs(members, request);
-  read_answer_members(members, request);
+  read_answer_members(members, request, context);
   request.best_of = request.n;
   refuse_tools(members);
   RequestContext own = context;

@@ -5,26 +5,22 @@
 #include <string_view>
 #include <utility>
 
+#include "base/fail.h"
 #include "requests/options.h"
 #include "requests/tokens.h"
-#include "base/fail.h"
 
 namespace gpt2 {
 namespace {
 
 using nlohmann::json;
 
-// The limits of OpenAI's API.
-constexpr std::size_t kMaxPrompts = 2048;
-constexpr std::size_t kMaxChoices = 128;  // for each prompt
-
 // The name by which the request gives the number of texts.
 const char* name_of_n(Members& members) {
   return members.find("num_return_sequences") != nullptr ? "num_return_sequences" : "n";
 }
 
-void read_best_of(Members& members, CompletionRequest& request) {
-  request.best_of = members.count("best_of", 1, kMaxChoices).value_or(request.n);
+void read_best_of(Members& members, CompletionRequest& request, std::size_t most) {
+  request.best_of = members.count("best_of", 1, most).value_or(request.n);
   if (request.best_of < request.n) {
     reject("best_of: expected at least the number of \"", name_of_n(members), "\", ", request.n,
            ", found ", request.best_of);
@@ -86,10 +82,11 @@ GenerationOptions openai_defaults() {
 
 GenerationOptions own_defaults() { return {.sampling = {.temperature = 0.8f, .top_k = 40}}; }
 
-void read_answer_members(Members& members, CompletionRequest& request) {
+void read_answer_members(Members& members, CompletionRequest& request,
+                         const RequestContext& context) {
   members.refuse_both("n", "num_return_sequences");
   for (const char* const name : {"n", "num_return_sequences"}) {
-    request.n = members.count(name, 1, kMaxChoices).value_or(request.n);
+    request.n = members.count(name, 1, context.max_choices).value_or(request.n);
   }
   request.stream = members.flag("stream").value_or(false);
   if (const json* const options = members.find("stream_options")) {
@@ -128,12 +125,13 @@ CompletionRequest read_completion_request(const json& body, const RequestContext
                               [&](std::size_t lost, std::size_t) { request.lost_bytes += lost; }};
   // OpenAI's default of a prompt that is null is the end-of-text token, which begins a new text.
   const bool is_null = body.contains("prompt") && members.find("prompt") == nullptr;
-  const auto prompts = is_null ? std::vector(1, std::vector<TokenId>())
-                               : reader.read_list(members.need("prompt"), "prompt", kMaxPrompts);
+  const auto prompts =
+      is_null ? std::vector(1, std::vector<TokenId>())
+              : reader.read_list(members.need("prompt"), "prompt", context.max_prompts);
   read_options(members, request.options);
   request.with_logprobs = request.options.top_logprobs.has_value();
-  read_answer_members(members, request);
-  read_best_of(members, request);
+  read_answer_members(members, request, context);
+  read_best_of(members, request, context.max_choices);
   read_beams(members, request);
   request.echo = members.flag("echo").value_or(false);
   request.with_token_ids = members.flag("return_token_ids").value_or(false);  // vLLM's

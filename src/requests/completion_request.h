@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "requests/members.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/config.h"
 #include "gpt2/generate.h"
 #include "gpt2/tokenizer.h"
+#include "requests/members.h"
 
 // Requests to OpenAI's completions API, as
 // https://platform.openai.com/docs/api-reference/completions documents them. Every further option
@@ -24,8 +24,10 @@ struct RequestContext {
   const Config& config;
   const GenerationOptions& defaults;
   std::optional<std::size_t> max_length = {};  ///< replaces max_new_tokens; includes the prompt
-  bool truncate = false;  ///< whether a prompt that is too long loses its beginning
+  bool truncate = false;               ///< whether a prompt that is too long loses its beginning
   const char* prompt_name = "prompt";  ///< the member that has the prompt
+  std::size_t max_prompts = 2048;      ///< as in OpenAI's API
+  std::size_t max_choices = 128;       ///< for each prompt, as in OpenAI's API
 };
 
 /// A prompt to be continued.
@@ -66,7 +68,8 @@ struct CompletionRequest {
                                                         const RequestContext& context);
 
 /// Reads "n" or "num_return_sequences", "stream" and "stream_options" into the request.
-void read_answer_members(Members& members, CompletionRequest& request);
+void read_answer_members(Members& members, CompletionRequest& request,
+                         const RequestContext& context);
 
 /// Adds a prompt to the request: makes it fit into the context, and limits its text.
 void add_prompt(CompletionRequest& request, std::vector<TokenId> tokens,
