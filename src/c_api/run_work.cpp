@@ -9,6 +9,7 @@
 #include "requests/chat.h"
 #include "requests/completion_run.h"
 #include "requests/embedding.h"
+#include "requests/inspection.h"
 #include "requests/options.h"
 #include "requests/own_form.h"
 #include "requests/scoring.h"
@@ -206,9 +207,27 @@ Work score_choices(const RunArguments& of) {
   return score_with(of, read_in_context(of, read_choices_to_score));
 }
 
+Work inspect_text(const RunArguments& of) {
+  constexpr std::size_t kNumber = 24;
+  const InspectionRequest request = read_in_context(of, read_inspection_request);
+  const Config& config = config_of(of);
+  const std::size_t tokens = request.tokens.size();
+  const std::size_t weights = request.with_attention ? tokens * config.n_head : 1;
+  return work_of_call(
+      of.state, kNumber * config.n_layer * tokens * (weights + 40 * (request.top + 1)),
+      [request, engine = of.scheduler->engine](const auto& progress) {
+        return run_inspection(engine, request, progress);
+      },
+      [request, tokenizer = of.tokenizer, scheduler = of.scheduler](const InspectionResult& found) {
+        return inspection_json(request, found,
+                               {scheduler->model_name, scheduler->engine.model(), tokenizer});
+      });
+}
+
 constexpr std::pair<std::string_view, Work (*)(const RunArguments&)> kKinds[] = {
     {"generate", generate},      {"completions", complete}, {"chat", chat},
-    {"embeddings", embed_texts}, {"score", score_texts},    {"choices", score_choices}};
+    {"embeddings", embed_texts}, {"score", score_texts},    {"choices", score_choices},
+    {"inspect", inspect_text}};
 
 // Reads what differs in a session: its tokens are the beginning of the text.
 CompletionRequest read_in_session(JsonArgument& body, const RequestContext& context,

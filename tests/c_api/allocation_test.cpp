@@ -186,6 +186,7 @@ TEST_CASE("every failing allocation is an error and leaks nothing") {
   fail_each_allocation("choices", [] {
     return run_of("choices", R"({"context": "The", "choices": [" cat", " dog"]})");
   });
+  fail_each_allocation("inspect", [] { return run_of("inspect", R"({"prompt": "Once upon"})"); });
   fail_each_allocation("observe", observe);
   fail_each_allocation("save and load a session", [&] { return save_and_load(state.c_str()); });
   fail_each_allocation("embed", [] {

@@ -355,6 +355,8 @@ static void test_json(void) {
       {"completions", "{\"prompt\": \"x\", \"hash_logits\": true}", "hash_logits"},
       {"chat", "{\"messages\": []}", "messages"},
       {"embeddings", "{\"input\": \"\"}", "input"},
+      {"inspect", "{\"prompt\": \"\"}", "prompt"},
+      {"inspect", "{\"prompt\": \"x\", \"skip_mlp\": [99]}", "skip_mlp"},
       {"score", "{\"text\": \"x\"}", "texts"},
       {"score", "{\"texts\": \"x\", \"context\": 1}", "context"},
       {"score", "{\"texts\": [[1, 4096]]}", "texts[0][1]"},

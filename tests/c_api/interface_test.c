@@ -421,7 +421,8 @@ static void test_progress_stops(void) {
   static const char* const requests[][2] = {
       {"embeddings", "{\"input\": \"The cat\"}"},
       {"score", "{\"texts\": \"The cat sat\"}"},
-      {"choices", "{\"context\": \"The\", \"choices\": [\" cat\", \" dog\"]}"}};
+      {"choices", "{\"context\": \"The\", \"choices\": [\" cat\", \" dog\"]}"},
+      {"inspect", "{\"prompt\": \"The cat\"}"}};
   struct counter counter = {0, 1, -1, "", NULL, NULL, NULL};
   gpt2_callbacks callbacks = {sizeof callbacks, &counter, NULL, on_progress, NULL, NULL};
   const gpt2_ids text = {once, kOnce};

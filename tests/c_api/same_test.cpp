@@ -13,6 +13,7 @@
 #include "gpt2/embed.h"
 #include "gpt2/generation_config.h"
 #include "gpt2/gpt2.h"
+#include "gpt2/inspect.h"
 #include "gpt2/observed_names.h"
 #include "gpt2/observer.h"
 #include "gpt2/option_fields.h"
@@ -669,6 +670,13 @@ TEST_CASE("scores are the same") {
     CHECK(choice.at("greedy_match") == choices[i].greedy_match);
   }
   CHECK(compared.at("best") == (choices[0].sum > choices[1].sum ? 0 : 1));
+}
+
+TEST_CASE("inspections are the same") {
+  const json found = result_of("inspect", {{"prompt", "The cat sat"}, {"attention", false}});
+  const Inspection expected = inspect(Engine::shared(model()), encoded("The cat sat"));
+  check_same(expected.scores, found.at("tokens"));
+  CHECK(found.at("model") == kDirectory.string());
 }
 
 TEST_CASE("comparisons of two models are the same") {
