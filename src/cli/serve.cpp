@@ -49,7 +49,6 @@ struct ServeSettings {
   std::vector<std::string> models;
   std::optional<ChatForm> chat;  // not set: that of the model's config
   std::string key_file;
-  unsigned timeout = 600;
   unsigned idle_timeout = 60;
   unsigned grace = 30;
   SchedulerOptions scheduler;
@@ -72,7 +71,7 @@ void add_address_options(Options& options, ServeSettings& settings) {
            "which other users of the machine cannot see",
            [&settings](const std::string& key) {
              try {
-               settings.server.service.keys.add(key, "--api-key");
+               settings.server.service.access.keys.add(key, "--api-key");
              } catch (const Error& error) {
                throw UsageError(error.what());
              }
@@ -82,7 +81,7 @@ void add_address_options(Options& options, ServeSettings& settings) {
       "--api-key-file", settings.key_file,
       "Serve only clients with a key of FILE: one a line, but for empty lines and those that begin "
       "with #");
-  options.add_text("--cors", "ORIGIN", settings.server.service.cors,
+  options.add_text("--cors", "ORIGIN", settings.server.service.access.cors,
                    "Let pages of this origin use the server; *: all pages");
   options.add("--log-requests", "",
               "Write a line for each request to standard error, as JSON, without prompts and keys",
@@ -96,12 +95,8 @@ void add_limit_options(Options& options, ServeSettings& settings) {
                      "Write N texts at once; further ones wait");
   options.add_number("--max-requests", server.service.max_requests, {1, 1e6},
                      "Refuse requests with status 503 while N are open");
-  options.add_number("--max-connections", server.limits.max_connections, {1, 1e5},
-                     "Let further clients wait while N are connected");
   options.add_number("--max-body", server.limits.max_body, {1024, 1e9},
                      "Refuse requests with more bytes");
-  options.add_number("--timeout", settings.timeout, {1, 1e6},
-                     "End an answer that takes longer, in seconds");
   options.add_number("--idle-timeout", settings.idle_timeout, {1, 1e6},
                      "Close a connection that for N seconds sends no whole request, or does not "
                      "take its answer");
@@ -147,17 +142,15 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
   add_address_options(options, settings);
   add_limit_options(options, settings);
   options.parse(arguments);
-  check_origin(settings.server.service.cors);
+  check_origin(settings.server.service.access.cors);
   if (settings.models.empty()) settings.models.push_back(settings.model.name);
   serve::ServiceOptions& service = settings.server.service;
-  if (!settings.key_file.empty()) service.keys.add_file(settings.key_file);
+  if (!settings.key_file.empty()) service.access.keys.add_file(settings.key_file);
   // An empty key is refused, because a secret that is missing must not open the server.
   const char* const key = std::getenv("GPT2_API_KEY");
-  if (key != nullptr) service.keys.add(key, "GPT2_API_KEY");
-  service.timeout = std::chrono::seconds(settings.timeout);
+  if (key != nullptr) service.access.keys.add(key, "GPT2_API_KEY");
   service.command_defaults = Writing{}.options;
-  serve::HttpLimits& limits = settings.server.limits;
-  limits.receive_time = limits.send_time = std::chrono::seconds(settings.idle_timeout);
+  settings.server.limits.idle_time = std::chrono::seconds(settings.idle_timeout);
   settings.server.grace = std::chrono::seconds(settings.grace);
   return settings;
 }
@@ -240,7 +233,7 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
 
 // Says so if programs on other machines may use the server without a key.
 void note_open_host(const serve::Server& server, const serve::ServerOptions& options) {
-  if (server.is_local() || !options.service.keys.empty()) return;
+  if (server.is_local() || !options.service.access.keys.empty()) return;
   print_error(
       "every program that reaches this machine may use the server: --api-key-file gives "
       "it keys");

@@ -3,8 +3,6 @@
 #include <new>
 #include <utility>
 
-#include "gpt2/error.h"
-
 namespace gpt2::serve {
 namespace {
 
@@ -16,7 +14,7 @@ constexpr const char* kOutOfMemory =
 }  // namespace
 
 bool Call::goes_on() const {
-  return !is_cancelled_ && !reply_->is_abandoned() && Clock::now() < deadline_;
+  return !is_cancelled_ && !reply_->is_abandoned();
 }
 
 void Call::send(int status, const Json& body) { send(json_answer(status, body)); }
@@ -53,11 +51,6 @@ void Call::fail(std::exception_ptr error) noexcept {
 
 void Call::answer_error(std::exception_ptr error) {
   if (reply_->is_abandoned()) return prepare_end();
-  if (Clock::now() >= deadline_) {
-    return send_error(504,
-                      json_text(error_json("the answer took longer than the server's --timeout",
-                                           "server_error", "timeout")));
-  }
   try {
     std::rethrow_exception(error);
   } catch (const Error& caught) {

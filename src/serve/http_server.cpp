@@ -1,28 +1,30 @@
 #include "serve/http_server.h"
 
 #include <microhttpd.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <list>
 #include <new>
+#include <random>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/fail.h"
-#include "serve/answer_sending.h"
-#include "serve/body_framing.h"
-#include "serve/request_ids.h"
-#include "serve/request_target.h"
-#include "serve/sockets.h"
-#include "serve/waker.h"
+#include "base/text.h"
+#include "serve/http_message.h"
 
 namespace gpt2::serve {
 namespace {
@@ -43,6 +45,37 @@ struct Connection {
   Clock::time_point since = Clock::now();  // the time of the last answer, or of connecting
   Exchange* exchange = nullptr;
 };
+
+// Returns the IP address as a text, or "unix" for that of a Unix socket.
+std::string address_of(const sockaddr& address) {
+  if (address.sa_family == AF_UNIX) return "unix";
+  const socklen_t size = address.sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  char host[NI_MAXHOST] = "";
+  getnameinfo(&address, size, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
+  return host;
+}
+
+// Returns how many bytes have arrived and have not been read.
+int unread_bytes(int socket) {
+  int bytes = 0;
+  return ioctl(socket, FIONREAD, &bytes) == 0 ? bytes : 0;
+}
+
+// Raises the limit of open files of the process, as far as it may, to what the connections need.
+void raise_file_limit() {
+  rlimit limit = {};
+  const rlim_t needed = HttpLimits::kConnections + 100;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
+  limit.rlim_cur = std::min(needed, limit.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Returns the beginning of the ids of all requests, which those of another process do not have.
+std::string new_ids() {
+  char digits[10];
+  std::snprintf(digits, sizeof digits, "%08x-", std::random_device{}());
+  return digits;
+}
 
 }  // namespace
 
@@ -79,7 +112,8 @@ struct HttpServer::Impl {
   const Gate gate_;
   const Handler handler_;
   const Note count_, log_;
-  RequestIds ids_;
+  const std::string ids_ = new_ids();
+  std::size_t requests_ = 0;
   Clock::time_point swept_ = Clock::now();
   std::size_t received_ = 0;     // bytes of bodies that are not complete
   bool has_progressed_ = false;  // whether a request has been taken since the last turn
@@ -101,7 +135,7 @@ std::size_t unescape(void*, MHD_Connection*, char* text) {
   return size;
 }
 
-MHD_Daemon* start(int listener, const HttpLimits& limits, HttpServer::Impl* impl) {
+MHD_Daemon* start(int listener, HttpServer::Impl* impl) {
   const auto take = [](void* self, MHD_Connection* connection, const char* url, const char* method,
                        const char*, const char* upload, std::size_t* upload_size, void** context) {
     try {
@@ -129,7 +163,7 @@ MHD_Daemon* start(int listener, const HttpLimits& limits, HttpServer::Impl* impl
   return MHD_start_daemon(
       MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, nullptr, nullptr, +take,
       impl, MHD_OPTION_EXTERNAL_LOGGER, static_cast<MHD_LogCallback>(be_silent), nullptr,
-      MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT, limits.max_connections,
+      MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT, HttpLimits::kConnections,
       MHD_OPTION_CONNECTION_MEMORY_LIMIT, HttpLimits::kHeader, MHD_OPTION_STRICT_FOR_CLIENT, 1,
       MHD_OPTION_NOTIFY_COMPLETED, static_cast<MHD_RequestCompletedCallback>(complete), impl,
       MHD_OPTION_NOTIFY_CONNECTION, static_cast<MHD_NotifyConnectionCallback>(notify), impl,
@@ -145,8 +179,8 @@ HttpServer::Impl::Impl(int listener, const HttpLimits& limits, Gate gate, Handle
       handler_(std::move(handler)),
       count_(std::move(count)),
       log_(std::move(log)) {
-  raise_file_limit(limits.max_connections);
-  daemon = start(listener, limits, this);
+  raise_file_limit();
+  daemon = start(listener, this);
   if (daemon == nullptr) reject("libmicrohttpd could not start: ", std::strerror(errno));
 }
 
@@ -203,13 +237,13 @@ void HttpServer::Impl::look_after(Connection& connection, bool is_gone) {
     // If the end of what a client sends arrives together with other bytes, libmicrohttpd does not
     // see that it is the end.
     const bool has_ended = is_gone && unread_bytes(connection.socket) == 0;
-    const bool is_late = swept_ - connection.since > limits_.receive_time;
+    const bool is_late = swept_ - connection.since > limits_.idle_time;
     if (has_ended || is_late) shutdown(connection.socket, SHUT_RDWR);
     return;
   }
   const auto end = exchange->reply->end_time();
   if (!end && is_gone) exchange->reply->abandon();
-  if (end && swept_ - *end > limits_.send_time) shutdown(connection.socket, SHUT_RDWR);
+  if (end && swept_ - *end > limits_.idle_time) shutdown(connection.socket, SHUT_RDWR);
 }
 
 // If the clients together leave too much unread, cuts off those that leave most.
@@ -240,7 +274,6 @@ std::optional<HttpAnswer> HttpServer::Impl::refuse(MHD_Connection* connection,
   }
   if (!has_one_length(connection))
     return error_answer(400, "expected one length of the body, as Content-Length or in chunks");
-  if (request.path.empty()) return error_answer(400, "expected a path, or a URL with a host alone");
   if (auto answer = gate_(request)) return answer;
   return refuse_body(connection, limits_.max_body);
 }
@@ -268,18 +301,17 @@ void HttpServer::Impl::read_headers(MHD_Connection* connection, const char* url,
                                     Exchange& exchange) {
   const auto* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
   const bool is_known = info != nullptr && info->client_addr != nullptr;
-  const std::string id = ids_.next();
-  const RequestTarget target = parse_target(url);
+  const std::string id = concat(ids_, ++requests_);
   exchange.record = {.id = id,
                      .client = is_known ? address_of(*info->client_addr) : "",
                      .method = method,
-                     .path = target.path};
+                     .path = url};
   exchange.request = {.id = id,
                       .method = std::strcmp(method, "HEAD") == 0 ? "GET" : method,
-                      .path = target.path,
+                      .path = url,
                       .authorization = header_of(connection, "Authorization"),
                       .origin = header_of(connection, "Origin"),
-                      .host = target.host ? *target.host : header_of(connection, "Host")};
+                      .host = header_of(connection, "Host")};
 }
 
 // Takes a piece of the body.

@@ -6,8 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "serve/reply.h"
 
@@ -26,17 +24,19 @@ struct HttpRequest {
 
 /// What a client may use, and what all answers have.
 struct HttpLimits {
-  std::size_t max_body =
-      2 << 20;  ///< bytes; the server reads their texts on one thread, 1 s for 2 MiB
-  unsigned max_connections = 4096;        ///< further clients wait until others leave
-  std::chrono::seconds receive_time{60};  ///< from connecting, or from the last answer, until
-                                          ///< a whole request is there
-  std::chrono::seconds send_time{60};     ///< from the end of an answer until it is sent
-  std::size_t max_received = 256 << 20;   ///< bytes of all bodies that are not complete; max_body
-                                          ///< if that is more
-  std::size_t max_unread = 512 << 20;     ///< bytes of all answers that clients have not read
-  std::vector<std::pair<std::string, std::string>> headers = {};  ///< of all answers
-  static constexpr std::size_t kHeader = 32768;  ///< bytes of a request before its body
+  std::size_t max_body = 2 << 20;  ///< bytes; one thread reads their texts, 1 s for 2 MiB
+
+  /// From connecting, or from the last answer, until a whole request is there; and from the end of
+  /// an answer until it is sent.
+  std::chrono::seconds idle_time{60};
+
+  std::size_t max_received = 256 << 20;  ///< bytes of all bodies that are not complete; max_body
+                                         ///< if that is more
+  std::size_t max_unread = 512 << 20;    ///< bytes of all answers that clients have not read
+  Headers headers = {};                  ///< of all answers
+
+  static constexpr unsigned kConnections = 4096;  ///< further clients wait until others leave
+  static constexpr std::size_t kHeader = 32768;   ///< bytes of a request before its body
 };
 
 /// A request whose connection has taken its answer, or has ended before.
@@ -65,7 +65,7 @@ class HttpServer {
   using Note = std::function<void(const HttpRecord&)>;
 
   /// Serves the clients of a socket that listens. Raises the process's limit of open files if
-  /// max_connections needs it. Calls `count` once for each request, when its status is known, and
+  /// kConnections needs it. Calls `count` once for each request, when its status is known, and
   /// `log` when it has ended; both may be empty. Throws Error if the system refuses.
   HttpServer(int listener, const HttpLimits& limits, Gate gate, Handler handler, Note count = {},
              Note log = {});

@@ -7,9 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -20,15 +18,6 @@ namespace gpt2::serve {
 namespace {
 
 constexpr int kBacklog = 1024;
-constexpr int kFirstPassed = 3;  // the first descriptor that systemd passes
-
-// Returns whether systemd has passed a socket to this very process.
-bool is_passed_socket() {
-  const char* const pid = std::getenv("LISTEN_PID");
-  const char* const count = std::getenv("LISTEN_FDS");
-  return pid != nullptr && count != nullptr && std::to_string(getpid()) == pid &&
-         std::strcmp(count, "0") != 0;
-}
 
 sockaddr_un unix_address(const std::string& path) {
   sockaddr_un address = {};
@@ -70,13 +59,22 @@ int bind_one_of(const addrinfo* addresses) {
   return -1;
 }
 
+// Returns the address of a socket that listens on a port.
+std::string url_of(int socket) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  char host[NI_MAXHOST] = "", port[NI_MAXSERV] = "";
+  getsockname(socket, generic, &size);
+  getnameinfo(generic, size, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+  const bool is_v6 = address.ss_family == AF_INET6;
+  return concat("http://", is_v6 ? "[" : "", host, is_v6 ? "]" : "", ":", port);
+}
+
 }  // namespace
 
 Listener::Listener(const ListenAddress& address) {
-  if (is_passed_socket()) {
-    socket_ = kFirstPassed;
-    url_ = name_of_socket();
-  } else if (!address.unix_socket.empty()) {
+  if (!address.unix_socket.empty()) {
     listen_on_path(address.unix_socket);
   } else {
     listen_on_port(address.host, address.port);
@@ -124,25 +122,7 @@ void Listener::listen_on_port(const std::string& host, int port) {
     reject("cannot listen on ", host, " port ", port, ": ", std::strerror(reason),
            reason == EADDRINUSE ? ": give another --port, or 0 for any that is free" : "");
   }
-  url_ = name_of_socket();
-}
-
-std::string Listener::name_of_socket() const {
-  sockaddr_storage address = {};
-  socklen_t size = sizeof address;
-  if (getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    reject("the socket that LISTEN_FDS names cannot be used: ", std::strerror(errno));
-  }
-  if (address.ss_family == AF_UNIX) {
-    return concat("unix:", reinterpret_cast<const sockaddr_un&>(address).sun_path);
-  }
-  char host[NI_MAXHOST], port[NI_MAXSERV];
-  if (getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host, sizeof host, port,
-                  sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    reject("the socket that LISTEN_FDS names is neither a TCP nor a Unix socket");
-  }
-  const bool is_v6 = address.ss_family == AF_INET6;
-  return concat("http://", is_v6 ? "[" : "", host, is_v6 ? "]" : "", ":", port);
+  url_ = url_of(socket_);
 }
 
 }  // namespace gpt2::serve

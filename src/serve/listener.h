@@ -11,8 +11,7 @@ struct ListenAddress {
   std::string unix_socket = {};  ///< the path of a Unix socket, instead of host and port
 };
 
-/// A socket that listens: the one that systemd has passed to this process (LISTEN_FDS), or a new
-/// one. A Unix socket that nobody listens to any more is replaced.
+/// A socket that listens. A Unix socket that nobody listens to any more is replaced.
 class Listener {
  public:
   /// Throws Error, which says what to do, if the address cannot be used.
@@ -21,8 +20,7 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  /// Stops listening, so that the system refuses new clients. A socket of systemd goes on to listen
-  /// for the next process.
+  /// Stops listening, so that the system refuses new clients.
   void close();
 
   [[nodiscard]] int descriptor() const noexcept { return socket_; }
@@ -44,7 +42,6 @@ class Listener {
  private:
   void listen_on_path(const std::string& path);
   void listen_on_port(const std::string& host, int port);
-  [[nodiscard]] std::string name_of_socket() const;
 
   int socket_ = -1;
   std::string url_;

@@ -19,12 +19,14 @@ using Clock = std::chrono::steady_clock;
 /// The status that nginx notes for a client that did not wait for its answer.
 inline constexpr int kClientGone = 499;
 
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
 /// An answer to a request over HTTP. The body is empty where the Reply holds it.
 struct HttpAnswer {
   int status = 200;
   std::string body = {};
   std::string content_type = "application/json";
-  std::vector<std::pair<std::string, std::string>> headers = {};
+  Headers headers = {};
   std::string id = {};  ///< for the header X-Request-Id; "": that of the request
 };
 

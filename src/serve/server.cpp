@@ -1,20 +1,54 @@
 #include "serve/server.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <ctime>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "serve/request_log.h"
+#include "base/seconds_since.h"
+#include "requests/json_text.h"
 
 namespace gpt2::serve {
 namespace {
+
+// Returns the time as "2026-01-31T23:59:59.000Z".
+std::string time_text(std::chrono::system_clock::time_point time) {
+  const auto since_1970 =
+      std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+  const std::time_t seconds = since_1970 / 1000;
+  std::tm parts = {};
+  gmtime_r(&seconds, &parts);
+  char text[40];
+  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(text + size, sizeof text - size, ".%03dZ", static_cast<int>(since_1970 % 1000));
+  return text;
+}
+
+// Returns the line of a log for a request that ends now. It has nothing of the body, the query and
+// the headers, so it has no prompts and no keys.
+std::string log_line(const HttpRecord& record) {
+  constexpr std::size_t kMaxPath = 200;
+  const double microseconds = seconds_since(record.begin) * 1e6;
+  const Json json = {{"time", time_text(std::chrono::system_clock::now())},
+                    {"id", record.id},
+                    {"client", record.client},
+                    {"method", record.method.substr(0, kMaxPath)},
+                    {"path", record.path.substr(0, kMaxPath)},
+                    {"status", record.status},
+                    {"complete", record.is_complete},
+                    {"seconds", static_cast<double>(static_cast<long>(microseconds)) / 1e6}};
+  // In ASCII, because a path may have characters that control a terminal.
+  return json.dump(-1, ' ', true, Json::error_handler_t::replace) + '\n';
+}
 
 constexpr std::chrono::seconds kFarewell{1};  // for sending the errors at the end
 
 HttpLimits limits_of(const ServerOptions& options) {
   HttpLimits limits = options.limits;
-  if (!options.service.cors.empty()) {
-    limits.headers.emplace_back("Access-Control-Allow-Origin", options.service.cors);
+  if (!options.service.access.cors.empty()) {
+    limits.headers.emplace_back("Access-Control-Allow-Origin", options.service.access.cors);
     limits.headers.emplace_back("Access-Control-Allow-Headers", "Authorization, *");
     limits.headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id");
     limits.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
@@ -24,7 +58,7 @@ HttpLimits limits_of(const ServerOptions& options) {
 
 ServiceOptions service_options_of(const ServerOptions& options, const Listener& listener) {
   ServiceOptions service = options.service;
-  if (listener.is_loopback()) service.local_host = options.address.host;
+  if (listener.is_loopback()) service.access.local_host = options.address.host;
   return service;
 }
 

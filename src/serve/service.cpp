@@ -16,11 +16,8 @@
 #include "requests/members.h"
 #include "requests/option_list.h"
 #include "requests/tokens.h"
-#include "serve/completion_job.h"
-#include "serve/embedding_job.h"
-#include "serve/inspect_job.h"
-#include "serve/page.h"
-#include "serve/request_limits.h"
+#include "serve/jobs.h"
+#include "serve/page_template.h"
 
 namespace gpt2::serve {
 namespace {
@@ -41,17 +38,22 @@ Json model_json(const ServedModel& model) {
           {"command", model.command}};
 }
 
-std::string lower_case(std::string text) {
-  for (char& c : text) c = 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return text;
-}
+// The page has its own script and style in it. Pages of gpt2 inspect, which it opens, inherit this
+// policy and have theirs, too; therefore the policy names no hashes.
+constexpr const char* kPolicy =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'";
 
-// Whether the value of the header "Host" is an IP address or "localhost", which no name server
-// resolves.
-bool is_address(std::string_view host) {
-  const std::string_view name = host.substr(0, host.find(':'));
-  return name == "localhost" || host.starts_with('[') ||
-         name.find_first_not_of("0123456789.") == name.npos;
+// Returns the page at /, which is made of the files in page/.
+HttpAnswer page_answer() {
+  HttpAnswer answer = {.content_type = "text/html; charset=utf-8",
+                       .headers = {{"Content-Security-Policy", kPolicy},
+                                   {"X-Content-Type-Options", "nosniff"},
+                                   {"Referrer-Policy", "no-referrer"},
+                                   {"Cache-Control", "no-cache"}}};
+  for (const std::string_view piece : kPageTemplate) answer.body += piece;
+  return answer;
 }
 
 // Returns the JSON object in a body.
@@ -112,29 +114,8 @@ Service::Service(std::vector<std::unique_ptr<ServedModel>> models, ServiceOption
       models_(std::move(models)),
       worker_(models_, options_.max_requests) {}
 
-// Whoever owns a name can let it lead to this machine after a browser has loaded a page from its
-// server (DNS rebinding). To the browser, its requests are then those of this server's own page,
-// and a GET has no origin. So if programs on this machine alone reach the server, they use a name
-// that leads here, or a key.
-bool Service::admits_host(const std::string& given) const {
-  if (options_.local_host.empty() || !options_.keys.empty() || options_.cors == "*") return true;
-  const std::string host = lower_case(given);
-  return is_address(host) || host.substr(0, host.find(':')) == lower_case(options_.local_host) ||
-         (!options_.cors.empty() && lower_case(options_.cors).ends_with("://" + host));
-}
-
-// A browser sends the requests of any page to a server on the same machine, so only pages of this
-// server, and those that --cors allows, may use it. Because of DNS rebinding, a page whose server
-// has a name is one of this server only if it knows a key.
-bool Service::admits_origin(const HttpRequest& request) const {
-  const std::string& origin = request.origin;
-  if (origin.empty() || options_.cors == "*" || options_.cors == origin) return true;
-  const bool is_own = origin == "http://" + request.host || origin == "https://" + request.host;
-  return is_own && (!options_.keys.empty() || is_address(request.host));
-}
-
 std::optional<HttpAnswer> Service::refuse(const HttpRequest& request) const {
-  if (!admits_host(request.host)) {
+  if (!options_.access.admits_host(request.host)) {
     return json_answer(
         403, error_json(concat("the host ", quote(request.host, 100),
                                " is unknown: use localhost or an IP address; the server's option "
@@ -143,14 +124,14 @@ std::optional<HttpAnswer> Service::refuse(const HttpRequest& request) const {
                                ", and with API keys, it takes any"),
                         "invalid_request_error", "unknown_host"));
   }
-  if (!admits_origin(request)) {
+  if (!options_.access.admits_origin(request)) {
     return error_answer(403, concat("pages of ", quote(request.origin, 100),
                                     " may not use this server; its option --cors allows an "
                                     "origin"));
   }
-  if (request.method == "OPTIONS" && !options_.cors.empty()) return HttpAnswer{.status = 204};
+  if (request.method == "OPTIONS" && !options_.access.cors.empty()) return HttpAnswer{.status = 204};
   const Route* const route = find_route(request.path);
-  if (!(route != nullptr && route->is_open) && !options_.keys.admits(request.authorization)) {
+  if (!(route != nullptr && route->is_open) && !options_.access.keys.admits(request.authorization)) {
     HttpAnswer answer = json_answer(
         401, error_json("expected the header \"Authorization: Bearer KEY\" with a key of this "
                         "server",
@@ -174,8 +155,7 @@ std::optional<HttpAnswer> Service::refuse(const HttpRequest& request) const {
 
 void Service::handle(const HttpRequest& request, std::shared_ptr<Reply> reply) {
   const Route& route = *find_route(request.path);
-  const auto call = std::make_shared<Call>(request.id, std::move(reply), metrics_,
-                                           Clock::now() + options_.timeout);
+  const auto call = std::make_shared<Call>(request.id, std::move(reply), metrics_);
   try {
     (this->*route.handle)(request, call);
   } catch (const UnknownModel& unknown) {
@@ -231,7 +211,6 @@ void Service::post_completions(const HttpRequest& request, const std::shared_ptr
   const auto body = parse_body(request.body);
   ServedModel& model = model_of(body.root);
   CompletionRequest completion = read_completion_request(body.root, model.context());
-  check_limits(completion, model);
   const std::size_t bytes = held_bytes(completion, model);
   call->id = "cmpl-" + request.id;
   auto form = completion_form(head_of(*call, model), *model.tokenizer, completion.with_token_ids);
@@ -242,7 +221,6 @@ void Service::post_chat(const HttpRequest& request, const std::shared_ptr<Call>&
   const auto body = parse_body(request.body);
   ServedModel& model = model_of(body.root);
   CompletionRequest completion = read_chat_request(body.root, model.context(), model.chat);
-  check_limits(completion, model);
   const std::size_t bytes = held_bytes(completion, model);
   call->id = "chatcmpl-" + request.id;
   auto form = chat_form(head_of(*call, model), *model.tokenizer);
@@ -261,7 +239,7 @@ void Service::post_inspect(const HttpRequest& request, const std::shared_ptr<Cal
   const auto body = parse_body(request.body);
   const ServedModel& model = model_of(body.root);
   InspectionRequest inspection = read_inspection_request(body.root, model.context());
-  const std::size_t bytes = sizeof(TokenId) * inspection.tokens.size();
+  const std::size_t bytes = held_bytes(inspection, model);
   submit(inspect_job(model, std::move(inspection), call), bytes, call);
 }
 

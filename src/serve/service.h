@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -10,7 +9,7 @@
 #include <vector>
 
 #include "requests/members.h"
-#include "serve/api_keys.h"
+#include "serve/access.h"
 #include "serve/call.h"
 #include "serve/http_server.h"
 #include "serve/metrics.h"
@@ -21,11 +20,8 @@ namespace gpt2::serve {
 
 struct ServiceOptions {
   std::size_t max_requests = 256;     ///< accepted and not answered; further ones get status 503
-  std::chrono::seconds timeout{600};  ///< for an answer
-  ApiKeys keys = {};
+  Access access = {};
   GenerationOptions command_defaults = {};  ///< of gpt2 generate, with which the page begins
-  std::string local_host = {};  ///< if only programs on this machine reach the server: its host
-  std::string cors = {};        ///< the origin whose pages may use the server, or "*"; "": none
 };
 
 /// What the server answers: OpenAI's API and a few paths of its own.
@@ -64,8 +60,6 @@ class Service {
  private:
   using Body = nlohmann::json;
   struct Route;
-  [[nodiscard]] bool admits_host(const std::string& given) const;
-  [[nodiscard]] bool admits_origin(const HttpRequest& request) const;
   [[nodiscard]] static const Route* find_route(const std::string& path);
 
   void get_page(const HttpRequest& request, const std::shared_ptr<Call>& call);

@@ -3,8 +3,6 @@
 #include <exception>
 #include <utility>
 
-#include "serve/call.h"
-
 namespace gpt2::serve {
 
 Worker::Worker(const std::vector<std::unique_ptr<ServedModel>>& models, std::size_t max_jobs)

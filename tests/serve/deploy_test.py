@@ -175,20 +175,6 @@ class Deployment(unittest.TestCase):
         self.assertEqual(values("gpt2_completion_tokens_total"), ["3"])
         self.assertEqual(replica.end(), 0)
 
-    def test_a_socket_can_be_passed_as_systemd_does(self):
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            listener.listen()
-
-            def pass_socket():
-                os.dup2(listener.fileno(), 3)
-                os.environ.update({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"})
-
-            server = Server(preexec_fn=pass_socket, pass_fds=(3,))
-            self.assertEqual(server.port, listener.getsockname()[1])
-            self.assertEqual(fetch(server.port, "/health"), (200, {"status": "ok"}))
-            self.assertEqual(server.end(), 0)
-
     def test_process_1_of_a_container_ends_while_it_loads_a_model(self):
         container = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"]
         if subprocess.run([*container, "true"], capture_output=True).returncode != 0:
@@ -211,13 +197,11 @@ class Deployment(unittest.TestCase):
         self.assertEqual((outside.returncode, output), (128 + signal.SIGTERM, b""))
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
-    def test_systemd_accepts_the_units(self):
-        for name in "gpt2.service", "gpt2.socket":
-            text = (DEPLOY / name).read_text().replace("/usr/bin/gpt2", GPT2)
-            (self.folder / name).write_text(text)
-        found = subprocess.run(["systemd-analyze", "verify", self.folder / "gpt2.socket",
-                                self.folder / "gpt2.service"], capture_output=True, text=True,
-                               timeout=PATIENCE)
+    def test_systemd_accepts_the_unit(self):
+        text = (DEPLOY / "gpt2.service").read_text().replace("/usr/bin/gpt2", GPT2)
+        (self.folder / "gpt2.service").write_text(text)
+        found = subprocess.run(["systemd-analyze", "verify", self.folder / "gpt2.service"],
+                               capture_output=True, text=True, timeout=PATIENCE)
         self.assertNotIn("gpt2.", found.stderr)
 
 

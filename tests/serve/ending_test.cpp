@@ -1,5 +1,4 @@
 // Tests the sockets of gpt2 serve, and how it ends.
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -9,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -54,30 +54,6 @@ void leave_socket(const std::string& path) {
   const int one = socket(AF_UNIX, SOCK_STREAM, 0);
   REQUIRE(bind(one, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   close(one);
-}
-
-// A socket of this process that listens, and that programs which it starts inherit.
-int listening_socket(in_addr_t host) {
-  const int one = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(host);
-  REQUIRE(bind(one, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-  REQUIRE(listen(one, 10) == 0);
-  return one;
-}
-
-// The arguments with which bash starts a server that gets this socket as from systemd.
-Words with_socket(int passed) {
-  return {"-c", "exec 3<&" + std::to_string(passed) +
-                    "; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" serve -m \"" + alphabet_model() +
-                    "\" --port 1"};
-}
-
-// Waits until a server listens. Returns its address.
-std::string url_of(Command& server) {
-  while (!server.out.ends_with('\n')) server.read(server.out.size() + 1);
-  return server.out.substr(0, server.out.size() - 1);
 }
 
 // Ends a server. Returns whether it has said that it is open to other machines.
@@ -228,46 +204,29 @@ TEST_CASE("what takes passes of its own is cut off while it runs and while it wa
   }
 }
 
-TEST_CASE("a second SIGTERM ends the server at once") {
-  TestServer server(alphabet());
-  HttpClient client = server.connect(), kept = server.connect();
-  client.send(endless(true));
-  client.await("data: ");
-  server.command.send(SIGTERM);
-  while (kept.ask(http_request("GET", "/health")).status == 200) {
-  }
-  server.command.send(SIGTERM);
-  CHECK(server.command.wait() == -SIGTERM);
-}
-
-TEST_CASE("a port in use is an error that says what to do") {
+TEST_CASE("what a server cannot begin with is refused, and says what to do") {
   const TestServer server(alphabet());
   const std::string port = server.url().substr(server.url().rfind(':') + 1);
-  const Outcome second = refused_start({"--port", port});
-  CHECK(second.status == 1);
-  CHECK(second.out == "");
-  CHECK(second.err.find("cannot listen on 127.0.0.1 port " + port +
-                        ": Address already in use: give "
-                        "another --port, or 0 for any that is free") != std::string::npos);
-  check_serves(server);
-  CHECK(
-      refused_start({"--host", "no such host", "--port", "0"}).err.find("--host 'no such host'") !=
-      std::string::npos);
-  CHECK(refused_start({"--host", "192.0.2.1", "--port", "0"})
-            .err.find("cannot listen on 192.0.2.1") != std::string::npos);
-  CHECK(refused_start({"--port", "65536"}).status == 2);
-  CHECK(refused_start({"-m", "a=gpt2-stories", "-m", "a=gpt2-stories"})
-            .err.find("two models are called 'a'") != std::string::npos);
-  CHECK(refused_start({"-m", "gpt-4"})
-            .err.ends_with("; to serve another model by this name, give -m gpt-4=gpt2-stories\n"));
-  CHECK(run({"serve", "--port", "0", "-m", "=" + std::string(alphabet_model())})
-            .err.find("expected NAME=MODEL") != std::string::npos);
-  CHECK(run({"serve", "--port", "0", "-m", "a="}).status == 2);
-  CHECK(run({"serve", "--port", "0", "-m", ""}).err.find("a name, found ''") != std::string::npos);
-  for (const char* const origin : {"x.example", "https://x.example/", "https://", "a b"}) {
-    CHECK(run({"serve", "--port", "0", "--cors", origin}).err.find("--cors: expected * or an") !=
-          std::string::npos);
+  for (const auto& [options, status, fact] : std::vector<std::tuple<Words, int, std::string>>{
+           {{"--port", port}, 1, "cannot listen on 127.0.0.1 port " + port},
+           {{"--host", "no such host", "--port", "0"}, 1, "--host 'no such host'"},
+           {{"--host", "192.0.2.1", "--port", "0"}, 1, "cannot listen on 192.0.2.1"},
+           {{"--port", "65536"}, 2, "--port"},
+           {{"-m", "a=gpt2-stories", "-m", "a=gpt2-stories"}, 2, "two models are called 'a'"},
+           {{"-m", "gpt-4"}, 1, "-m gpt-4=gpt2-stories"},
+           {{"-m", "=" + std::string(alphabet_model())}, 2, "expected NAME=MODEL"},
+           {{"-m", "a="}, 2, "expected NAME=MODEL"},
+           {{"--cors", "x.example"}, 2, "--cors: expected * or an origin"},
+           {{"--cors", "https://x.example/"}, 2, "--cors"},
+           {{"--cors", "https://"}, 2, "--cors"}}) {
+    CAPTURE(options);
+    const Outcome outcome = refused_start(options);
+    CAPTURE(outcome.err);
+    CHECK(outcome.status == status);
+    CHECK(outcome.out == "");
+    CHECK(outcome.err.find(fact) != std::string::npos);
   }
+  check_serves(server);
 }
 
 TEST_CASE("a port can be used again as soon as the server has ended") {
@@ -307,22 +266,7 @@ TEST_CASE("a Unix socket, which the server removes when it ends") {
   }
 }
 
-TEST_CASE("a socket that systemd passes goes on to listen when the server ends") {
-  const int passed = listening_socket(INADDR_LOOPBACK);
-  Command command(with_socket(passed), {.program = "/bin/bash"});
-  const std::string url = url_of(command);
-  check_normal(HttpClient(url).ask(http_request("POST", "/v1/completions", kNormal.dump())));
-  CHECK_FALSE(has_warned(command));
-  const HttpClient next(url);  // waits for the next server
-  close(passed);
-}
-
 TEST_CASE("the server warns if other machines can reach its socket and need no key") {
-  const int passed = listening_socket(INADDR_ANY);
-  Command command(with_socket(passed), {.program = "/bin/bash"});
-  CHECK(url_of(command).starts_with("http://0.0.0.0:"));
-  CHECK(has_warned(command));
-  close(passed);
   const TemporaryDirectory place;
   for (const auto& [options, warns] : std::vector<std::pair<Words, bool>>{
            {{"--host", "0.0.0.0"}, true},

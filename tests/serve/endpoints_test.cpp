@@ -245,28 +245,6 @@ TEST_CASE("paths and methods that nothing serves") {
   CHECK(ask("GET", "/v1/models?limit=2").status == 200);
 }
 
-TEST_CASE("a request may name the whole URL instead of its path") {
-  const auto ask = [](std::string_view target, const std::string& host = "localhost") {
-    return server().connect().ask("GET " + std::string(target) + " HTTP/1.1\r\nHost: " + host +
-                                  "\r\n\r\n");
-  };
-  for (const char* const scheme : {"http", "https", "HTTP", "hTTpS"}) {
-    CHECK(ask(std::string(scheme) + "://localhost/health").status == 200);
-  }
-  CHECK(ask("http://localhost:8080/v1/models?limit=2").status == 200);
-  CHECK(ask("http://localhost").status == ask("/").status);
-  check_refused(ask("https://localhost/v1/nothing"), 404, "no such path: GET '/v1/nothing'");
-  // The host of the URL counts, not that of the header (RFC 9112, section 3.2.2).
-  CHECK(ask("http://localhost/health", "evil.example").status == 200);
-  CHECK(ask("http://evil.example/health").status == 403);
-  for (const char* const target :
-       {"http:///health", "http://", "http://:80/health", "http://localhost@evil.example/health",
-        "http://evil.example@localhost/health", "http://@localhost/"}) {
-    CAPTURE(target);
-    check_refused(ask(target), 400, "expected a path, or a URL with a host");
-  }
-}
-
 TEST_CASE("tokenize and detokenize use the model's tokenizer") {
   const std::string text = "The caf\xc3\xa9 \xe2\x98\x83";
   const auto ids = bundled::tokenizer().encode(text);

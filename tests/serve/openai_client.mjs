@@ -182,17 +182,3 @@ test("while the server is busy, the package tries again", options, async () => {
     busy.process.kill();
   }
 });
-
-test("an answer that takes too long is an error, in a stream too", options, async () => {
-  const hasty = await serve("--timeout", "1");
-  try {
-    await assert.rejects(hasty.client().completions.create(ENDLESS), { status: 504 });
-    await assert.rejects(async () => {
-      for await (const part of await hasty.client().completions.create({ ...ENDLESS, stream: true })) {
-        assert.ok(part.choices);
-      }
-    }, (error) => error instanceof OpenAI.APIError && /--timeout/.test(error.message));
-  } finally {
-    hasty.process.kill();
-  }
-});

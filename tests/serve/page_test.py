@@ -268,7 +268,7 @@ class PageTest(unittest.TestCase):
         self.assertRegex(browser.run("byId('error').textContent"), "^suppress_tokens: expected .*[.]$")
 
     def test_broken_connection_is_a_sentence(self):
-        server = Server("--timeout", "600")
+        server = Server()
         browser = self.open(server=server)
         browser.run(ENDLESS)
         browser.click("byId('write')")

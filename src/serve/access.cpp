@@ -1,4 +1,4 @@
-#include "serve/api_keys.h"
+#include "serve/access.h"
 
 #include <strings.h>
 
@@ -19,6 +19,19 @@ bool is_same(std::string_view given, const std::string& key) {
     difference |= static_cast<std::size_t>(given[i] ^ key[i % key.size()]);
   }
   return difference == 0;
+}
+
+std::string lower_case(std::string text) {
+  for (char& c : text) c = 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+// Whether the value of the header "Host" is an IP address or "localhost", which no name server
+// resolves.
+bool is_address(std::string_view host) {
+  const std::string_view name = host.substr(0, host.find(':'));
+  return name == "localhost" || host.starts_with('[') ||
+         name.find_first_not_of("0123456789.") == name.npos;
 }
 
 }  // namespace
@@ -56,6 +69,27 @@ bool ApiKeys::admits(std::string_view authorization) const {
     is_known |= is_same(authorization.substr(kScheme.size()), key);
   }
   return is_known;
+}
+
+// Whoever owns a name can let it lead to this machine after a browser has loaded a page from its
+// server (DNS rebinding). To the browser, its requests are then those of this server's own page,
+// and a GET has no origin. So if programs on this machine alone reach the server, they use a name
+// that leads here, or a key.
+bool Access::admits_host(const std::string& given) const {
+  if (local_host.empty() || !keys.empty() || cors == "*") return true;
+  const std::string host = lower_case(given);
+  return is_address(host) || host.substr(0, host.find(':')) == lower_case(local_host) ||
+         (!cors.empty() && lower_case(cors).ends_with("://" + host));
+}
+
+// A browser sends the requests of any page to a server on the same machine, so only pages of this
+// server, and those that --cors allows, may use it. Because of DNS rebinding, a page whose server
+// has a name is one of this server only if it knows a key.
+bool Access::admits_origin(const HttpRequest& request) const {
+  const std::string& origin = request.origin;
+  if (origin.empty() || cors == "*" || cors == origin) return true;
+  const bool is_own = origin == "http://" + request.host || origin == "https://" + request.host;
+  return is_own && (!keys.empty() || is_address(request.host));
 }
 
 }  // namespace gpt2::serve

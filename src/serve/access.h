@@ -4,6 +4,10 @@
 #include <string_view>
 #include <vector>
 
+#include "serve/http_server.h"
+
+// Who may use the server.
+
 namespace gpt2::serve {
 
 /// The keys with which clients may use the server. Without any, every client may.
@@ -25,6 +29,16 @@ class ApiKeys {
 
  private:
   std::vector<std::string> keys_;
+};
+
+/// Which requests the server takes.
+struct Access {
+  ApiKeys keys = {};
+  std::string local_host = {};  ///< if only programs on this machine reach the server: its host
+  std::string cors = {};        ///< the origin whose pages may use the server, or "*"; "": none
+
+  [[nodiscard]] bool admits_host(const std::string& given) const;
+  [[nodiscard]] bool admits_origin(const HttpRequest& request) const;
 };
 
 }  // namespace gpt2::serve

@@ -1,11 +1,20 @@
 #pragma once
 
 #include <microhttpd.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
+#include <cstring>
+#include <functional>
+#include <memory>
 #include <optional>
 
+#include "base/fail.h"
 #include "serve/reply.h"
+
+// What HttpServer reads from libmicrohttpd's requests, and how it gives it answers.
 
 namespace gpt2::serve {
 
@@ -32,5 +41,39 @@ namespace gpt2::serve {
 /// Otherwise the connection is closed while the client still sends, and then most clients report
 /// this instead of the answer.
 [[nodiscard]] bool takes_refused_body(MHD_Connection* connection);
+
+/// Wakes the thread that serves, from any thread, when a connection has been resumed. libmicrohttpd
+/// has a channel of its own for this (MHD_USE_ITC), but not if the caller runs its loop.
+class Waker {
+ public:
+  Waker() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (event_ < 0) reject("no eventfd: ", std::strerror(errno));
+  }
+  ~Waker() { ::close(event_); }
+  Waker(const Waker&) = delete;
+  Waker& operator=(const Waker&) = delete;
+
+  void wake() const { eventfd_write(event_, 1); }
+
+  // Forgets that wake() has been called.
+  void clear() const {
+    eventfd_t count = 0;
+    eventfd_read(event_, &count);
+  }
+
+  [[nodiscard]] int descriptor() const { return event_; }
+
+ private:
+  const int event_;
+};
+
+/// Returns the function that goes on with a connection that has been suspended, on any thread.
+[[nodiscard]] std::function<void()> resume(MHD_Connection* connection, const Waker& waker);
+
+/// Gives libmicrohttpd an answer, with `more` headers. It reads the body from `reply`, and suspends
+/// the connection while there is nothing to send.
+[[nodiscard]] MHD_Result queue(MHD_Connection* connection, const HttpAnswer& answer,
+                               const std::shared_ptr<Reply>& reply, const Headers& more,
+                               const Waker& waker);
 
 }  // namespace gpt2::serve
