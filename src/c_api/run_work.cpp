@@ -1,11 +1,13 @@
 #include "c_api/run_work.h"
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "c_api/handles.h"
+#include "gpt2/sampler.h"
 #include "requests/chat.h"
 #include "requests/completion_run.h"
 #include "requests/embedding.h"
@@ -112,6 +114,11 @@ void take_own_members(JsonArgument& request, std::size_t vocab_size, const RunSt
       });
 }
 
+// Throws Error for an option that the library would refuse when the first text begins.
+void check_sampling(const CompletionRequest& request, std::size_t vocab_size) {
+  static_cast<void>(Sampler(request.options.sampling, vocab_size));
+}
+
 WriteTexts own_writer(const std::optional<Tokenizer>& tokenizer) {
   return [tokenizer](const CompletionRequest& request, const auto& prompts) {
     return own_json(request, tokenizer, prompts);
@@ -136,7 +143,9 @@ Work generate(const RunArguments& of) {
   take_own_members(of.request, config_of(of).vocab_size, of.state, defaults);
   RequestContext context = {of.tokenizer, config_of(of), defaults};
   context.max_prompts = context.max_choices = kMaxTexts;
-  return write(of, read_completion_request(of.request.root(), context), own_writer(of.tokenizer));
+  CompletionRequest request = read_completion_request(of.request.root(), context);
+  check_sampling(request, config_of(of).vocab_size);
+  return write(of, std::move(request), own_writer(of.tokenizer));
 }
 
 AnswerHead head_of(const RunArguments& of) { return {.model = of.scheduler->model_name}; }
@@ -229,14 +238,27 @@ constexpr std::pair<std::string_view, Work (*)(const RunArguments&)> kKinds[] = 
     {"embeddings", embed_texts}, {"score", score_texts},    {"choices", score_choices},
     {"inspect", inspect_text}};
 
+// Returns how many tokens of a prompt the session has room for, at least one.
+std::size_t room_of(const Session& session, Members& members) {
+  std::size_t used = session.position();
+  if (members.text("overflow") == "slide") {
+    used = members.count("keep", 0, session.capacity()).value_or(0);
+  }
+  return std::max<std::size_t>(session.capacity() - used, 1);
+}
+
 // Reads what differs in a session: its tokens are the beginning of the text.
-CompletionRequest read_in_session(JsonArgument& body, const RequestContext& context,
-                                  std::size_t position) {
-  CompletionRequest request = read_completion_request(body.root(), context);
+CompletionRequest read_in_session(JsonArgument& body, const Session& session,
+                                  const std::optional<Tokenizer>& tokenizer,
+                                  const GenerationOptions& defaults) {
+  Config config = session.model().config();
+  Members& members = body.members();
+  if (members.flag("truncate").value_or(false)) config.n_positions = room_of(session, members);
+  CompletionRequest request = read_completion_request(body.root(), {tokenizer, config, defaults});
   CompletionPrompt& prompt = request.prompts.at(0);
-  if (prompt.is_empty && position > 0) prompt.tokens.clear();
-  if (const auto max_length = read_max_length(body.members())) {
-    prompt.max_new_tokens = new_tokens(*max_length, position + prompt.tokens.size());
+  if (prompt.is_empty && session.position() > 0) prompt.tokens.clear();
+  if (const auto max_length = read_max_length(members)) {
+    prompt.max_new_tokens = new_tokens(*max_length, session.position() + prompt.tokens.size());
   }
   return request;
 }
@@ -266,11 +288,11 @@ Work make_work(const std::string& kind, const RunArguments& arguments) {
 
 Work make_work_in(Session& session, const std::optional<Tokenizer>& tokenizer,
                   JsonArgument& request, const RunStatePointer& state) {
-  const Config& config = session.model().config();
+  const std::size_t vocab_size = session.model().config().vocab_size;
   GenerationOptions defaults = own_defaults();
-  take_own_members(request, config.vocab_size, state, defaults);
-  CompletionRequest read =
-      read_in_session(request, {tokenizer, config, defaults}, session.position());
+  take_own_members(request, vocab_size, state, defaults);
+  CompletionRequest read = read_in_session(request, session, tokenizer, defaults);
+  check_sampling(read, vocab_size);
   return work_of(CompletionRun(session, tokenizer, std::move(read), events_of(state)),
                  own_writer(tokenizer));
 }

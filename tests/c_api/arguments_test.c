@@ -355,6 +355,7 @@ static void test_json(void) {
       {"completions", "{\"prompt\": \"x\", \"hash_logits\": true}", "hash_logits"},
       {"chat", "{\"messages\": []}", "messages"},
       {"embeddings", "{\"input\": \"\"}", "input"},
+      {"generate", "{\"prompt\": \"x\", \"suppress_tokens\": [4096]}", "suppress_tokens"},
       {"inspect", "{\"prompt\": \"\"}", "prompt"},
       {"inspect", "{\"prompt\": \"x\", \"skip_mlp\": [99]}", "skip_mlp"},
       {"score", "{\"text\": \"x\"}", "texts"},

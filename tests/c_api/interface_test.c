@@ -121,6 +121,16 @@ static void test_a_text_in_parts(void) {
   CHECK(gpt2_run_in_session(session, tokenizer, "{\"prompt\": \"\", \"max_length\": 8}", NULL,
                             &run) == GPT2_INVALID_ARGUMENT);
   CHECK(strstr(gpt2_last_error(), "max_length") != NULL);
+  gpt2_session_free(session);
+
+  session = NULL;  // a prompt that loses its beginning
+  CHECK(gpt2_session_new(model, NULL, "{\"max_tokens\": 8}", &session) == GPT2_OK);
+  CHECK(gpt2_session_append(session, once, kOnce) == GPT2_OK);
+  check_result(run_in(session,
+                      "{\"prompt\": [1, 2, 3, 4, 5, 6], \"max_new_tokens\": 2, "
+                      "\"truncate\": true}",
+                      NULL),
+               "\"prompt_tokens\":2,\"truncated\":4");
   CHECK(gpt2_run_in_session(session, tokenizer, "{\"prompt\": \"x\", \"n\": 2}", NULL, &run) ==
         GPT2_INVALID_ARGUMENT);
   gpt2_session_free(session);
