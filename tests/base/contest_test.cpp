@@ -71,7 +71,7 @@ TEST_CASE("a wrong choice is corrected after a rest") {
   CHECK(std::abs(contest.gain() - 1.0) < 1e-12);  // measured beside way 0 again
 }
 
-TEST_CASE("a choice that has changed is checked again soon, and one that stays less and less often") {
+TEST_CASE("a choice that has changed is checked again soon, and one that stays less often") {
   constexpr std::size_t kChallenges = kRound - Contest::kFirstRest;
   Contest contest(4);
   std::size_t best = 1;

@@ -254,7 +254,8 @@ Results compute(const DenormalModel& files, std::vector<Session>& sessions,
   const Tensor x({4, kEmbd}, std::vector<float>(logits.begin(), logits.begin() + 4 * kEmbd));
   results["LayerNorm"] = hash_of(norm(x).values());
   const Model model = sessions.front().model();
-  const PerplexityComparison comparison = compare_perplexity(model, files.load(WeightType::int8), text, [](double) {});
+  const PerplexityComparison comparison =
+      compare_perplexity(model, files.load(WeightType::int8), text, [](double) {});
   for (const double perplexity : comparison.perplexity) {
     results["perplexity"] = results["perplexity"] * 31 + std::bit_cast<std::uint64_t>(perplexity);
   }

@@ -18,28 +18,20 @@ std::string text_of(const MappedFile& file) {
 }
 }  // namespace
 
-TEST_CASE("a mapped file has the bytes of the file") {
-  const gpt2::test::TemporaryDirectory directory;
-  const MappedFile file(directory.write("file", std::string("ab\0c", 4)));
-  CHECK(text_of(file) == std::string("ab\0c", 4));
-}
-
-TEST_CASE("a file that is copied keeps its bytes when the file changes") {
-  const gpt2::test::TemporaryDirectory directory;
-  const auto path = directory.write("file", std::string("ab\0c", 4));
-  const MappedFile file(path, gpt2::FileAccess::copy);
+TEST_CASE("a mapped file has the bytes of the file, and keeps them if it is a copy") {
+  const TemporaryDirectory directory;
+  const std::string text("ab\0c", 4);
+  const auto path = directory.write("file", text);
+  CHECK(text_of(MappedFile(path)) == text);
+  const MappedFile copied(path, FileAccess::copy);
   directory.write("file", "");
-  CHECK(text_of(file) == std::string("ab\0c", 4));
-  CHECK(MappedFile(path, gpt2::FileAccess::copy).bytes().empty());
-}
-
-TEST_CASE("an empty file maps to no bytes") {
-  const gpt2::test::TemporaryDirectory directory;
-  CHECK(MappedFile(directory.write("empty", "")).bytes().empty());
+  CHECK(text_of(copied) == text);
+  CHECK(MappedFile(path).bytes().empty());
+  CHECK(MappedFile(path, FileAccess::copy).bytes().empty());
 }
 
 TEST_CASE("a copy of a mapped file keeps it mapped at the same addresses") {
-  const gpt2::test::TemporaryDirectory directory;
+  const TemporaryDirectory directory;
   auto first = std::make_optional<MappedFile>(directory.write("file", "content"));
   const std::byte* const address = first->bytes().data();
   const MappedFile second = *first;
@@ -49,7 +41,7 @@ TEST_CASE("a copy of a mapped file keeps it mapped at the same addresses") {
 }
 
 TEST_CASE("bytes outside a mapped file are not dropped") {
-  const gpt2::test::TemporaryDirectory directory;
+  const TemporaryDirectory directory;
   const MappedFile file(directory.write("file", std::string(100, 'x')));
   std::vector<std::byte> other(std::size_t{1} << 20, std::byte{1});  // would become zero
   file.drop_pages(other);
@@ -60,36 +52,21 @@ TEST_CASE("bytes outside a mapped file are not dropped") {
   CHECK(std::ranges::all_of(other, [](std::byte b) { return b == std::byte{1}; }));
 }
 
-TEST_CASE("a missing file and a directory each cause an Error that says so") {
-  const gpt2::test::TemporaryDirectory directory;
-  const auto refusal = [](const std::filesystem::path& path) {
-    return refusal_of([&] { const MappedFile file(path); });
-  };
+TEST_CASE("refused: a missing file, a directory and a file that is too long to be read") {
+  const TemporaryDirectory directory;
+  const auto map = [](const std::filesystem::path& path) { const MappedFile file(path); };
   const std::filesystem::path missing = directory.path() / "missing";
-  CHECK(refusal(missing) == "cannot open " + missing.string() + ": No such file or directory");
-  CHECK(refusal(directory.path()) ==
-        directory.path().string() + " is a directory: expected a file");
-
-  try {
-    const MappedFile file(missing);
-    FAIL("opened a missing file");
-  } catch (const gpt2::Error& error) {
-    CHECK(error.code() == gpt2::ErrorCode::not_found);
-  }
-}
-
-TEST_CASE("read_file refuses a file that is too long before reading it") {
-  const gpt2::test::TemporaryDirectory directory;
+  check_refused([&] { map(missing); }, {missing.string(), "No such file"}, ErrorCode::not_found);
+  check_refused([&] { map(directory.path()); }, {directory.path().string(), "is a directory"});
   const std::filesystem::path file = directory.write("file", "12345");
-  CHECK(gpt2::read_file(file, 5) == "12345");
-  CHECK(refusal_of([&] { (void)gpt2::read_file(file, 4); }) ==
-        file.string() + ": 5 bytes; expected at most 4");
+  CHECK(read_file(file, 5) == "12345");
+  check_refused([&] { (void)read_file(file, 4); }, {file.string(), "5 bytes", "at most 4"});
 }
 
 TEST_CASE("checked arithmetic has a result if and only if the result fits") {
   constexpr std::size_t kMax = ~std::size_t{0};
   const auto product = [](std::vector<std::size_t> factors, std::size_t last = 1) {
-    return gpt2::checked_product(std::span<const std::size_t>(factors), last);
+    return checked_product(std::span<const std::size_t>(factors), last);
   };
   CHECK(product({kMax / 2}, 2) == kMax - 1);
   CHECK_FALSE(product({kMax / 2 + 1}, 2));

@@ -71,8 +71,13 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-std::string refusal(const InMemory& memory) {
-  return refusal_of([&] { (void)Model::load(memory.files); });
+// Checks that the files are refused as a T (Model or Tokenizer), and that the message begins so.
+template <class T>
+void refused(const InMemory& memory, const std::string& begin,
+             ErrorCode code = ErrorCode::invalid_file) {
+  const auto load = [&] { (void)T::load(memory.files); };
+  check_refused(load, {begin}, code);
+  CHECK(refusal_of(load).starts_with(begin));
 }
 
 }  // namespace
@@ -139,25 +144,24 @@ TEST_CASE("a model keeps the owner of its weights, and no other") {
 TEST_CASE("the refusal of a model in memory names the file as the caller did") {
   InMemory memory(kCases / "tiny_default");
   memory["model.safetensors"].bytes = memory["model.safetensors"].bytes.first(100);
-  CHECK(refusal(memory).starts_with("model.safetensors: the header has "));
+  refused<Model>(memory, "model.safetensors: the header has ");
   memory["config.json"].bytes = {};
-  CHECK(refusal(memory).starts_with("config.json: "));
+  refused<Model>(memory, "config.json: ");
   memory["config.json"].name = "other.json";
-  CHECK(refusal(memory) == "memory: no config.json; expected it beside model.safetensors or "
-                           "pytorch_model.bin");
+  refused<Model>(memory, "memory: no config.json", ErrorCode::not_found);
   memory.files.push_back(memory.files.front());
-  CHECK(refusal(memory) == "two files in memory have the name '" +
-                               std::string(memory.files.front().name) +
-                               "'; expected one of each name");
+  refused<Model>(memory,
+                 "two files in memory have the name '" + std::string(memory.files.front().name),
+                 ErrorCode::invalid_argument);
   memory.files.clear();
   memory.add("config.json", R"({"model_type": "gpt2"})");
-  CHECK(refusal(memory).starts_with("memory: no weights; expected model.safetensors, "));
+  refused<Model>(memory, "memory: no weights", ErrorCode::not_found);
 
   InMemory sharded(kCases / "sharded_safetensors");
   std::erase_if(sharded.files, [](const MemoryFile& file) {
     return file.name.starts_with("model-00002") && file.name.ends_with(".safetensors");
   });
-  CHECK(refusal(sharded).starts_with("model.safetensors.index.json: shard 'model-00002"));
+  refused<Model>(sharded, "model.safetensors.index.json: shard 'model-00002", ErrorCode::not_found);
 }
 
 TEST_CASE("a tokenizer in memory equals that of its directory") {
@@ -177,17 +181,13 @@ TEST_CASE("a tokenizer in memory equals that of its directory") {
 }
 
 TEST_CASE("the refusal of a tokenizer in memory names the file as the caller did") {
-  const auto refusal_of_files = [](const InMemory& memory) {
-    return refusal_of([&] { (void)Tokenizer::load(memory.files); });
-  };
   InMemory memory(kBundled);
   memory["vocab.json"].bytes = {};
-  CHECK(refusal_of_files(memory).starts_with("vocab.json"));
+  refused<Tokenizer>(memory, "vocab.json");
   std::erase_if(memory.files, [](const MemoryFile& file) { return file.name == "merges.txt"; });
-  CHECK(refusal_of_files(memory) == "merges.txt: no file of this name among those in memory");
+  refused<Tokenizer>(memory, "merges.txt: ", ErrorCode::not_found);
   memory.files.clear();
-  CHECK(refusal_of_files(memory) ==
-        "memory: no tokenizer; expected tokenizer.json or vocab.json and merges.txt");
+  refused<Tokenizer>(memory, "memory: no tokenizer", ErrorCode::not_found);
 }
 
 }  // namespace gpt2::test::memory_file_test
