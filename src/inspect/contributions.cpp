@@ -1,4 +1,4 @@
-#include "inspect/contributions.h"
+#include "inspect/pass_record.h"
 
 #include "inspect/vectors.h"
 #include "model/transformer.h"

@@ -7,8 +7,6 @@
 #include "base/system/threads.h"
 #include "generate/writing/tokens.h"
 #include "gpt2/session.h"
-#include "inspect/contributions.h"
-#include "inspect/lens.h"
 #include "inspect/pass_record.h"
 
 namespace gpt2 {

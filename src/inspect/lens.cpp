@@ -1,4 +1,4 @@
-#include "inspect/lens.h"
+#include "inspect/pass_record.h"
 
 #include <algorithm>
 #include <limits>

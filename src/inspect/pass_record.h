@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gpt2/config.h"
+#include "gpt2/engine.h"
 #include "gpt2/inspect.h"
 #include "inspect/head_watcher.h"
 #include "tensor/matrix.h"
@@ -51,5 +52,15 @@ class PassRecord {
   std::vector<std::vector<MlpInspection>> mlps_;
   HeadWatcher watcher_;
 };
+
+/// Fills in found.lens, found.scores and, for each token, the target of found.contributions and its
+/// logit. These are the results that need the logits, which are computed for some tokens at a time.
+/// Calls options.progress.
+void inspect_predictions(Inspection& found, const Engine& engine, const PassRecord& pass,
+                         std::span<const TokenId> tokens, const InspectOptions& options);
+
+/// Takes the logits in found.contributions apart. REQUIRES: their targets and found.norms are set.
+void inspect_contributions(Inspection& found, const Engine& engine, const PassRecord& pass,
+                           std::span<const TokenId> tokens);
 
 }  // namespace gpt2

@@ -250,42 +250,6 @@ TEST_CASE("clients that leave in the middle of a stream end its text") {
   check_serves(server());
 }
 
-TEST_CASE("a client that leaves is counted once, with the status that its answer began with") {
-  const TestServer one(alphabet());
-  const auto count = [&](const char* status) {
-    return one.metric(std::string("gpt2_requests_total{path=\"/v1/completions\",status=\"") +
-                      status + "\"}");
-  };
-  HttpClient stream = one.connect(), whole = one.connect();
-  stream.send(endless(true));
-  stream.await("data: ");
-  stream.close();
-  one.await_idle();
-  CHECK(count("200") == 1);
-  CHECK(count("499") == 0);
-  whole.send(endless(false));
-  one.await_metric("gpt2_batch_size", 1);
-  whole.close();
-  one.await_idle();
-  CHECK(count("200") == 1);
-  CHECK(count("499") == 1);
-}
-
-TEST_CASE("clients that leave while passes of their own run, or wait for others, end these") {
-  for (const std::string& request : requests_with_own_passes()) {
-    HttpClient running = server().connect();
-    running.send(request);
-    server().await_metric("gpt2_requests_open", 1);
-    HttpClient waiting = server().connect();
-    waiting.send(request);
-    server().await_metric("gpt2_requests_open", 2);
-    waiting.close(/*abruptly=*/true);
-    running.close();
-    await_quiet(server());
-  }
-  check_serves(server());
-}
-
 TEST_CASE("a client that reads nothing does not stop the others, and loses its connection") {
   if (is_slow()) return;  // a sanitizer needs half a minute to write as much
   const TestServer one(alphabet({"--idle-timeout", "1"}));
