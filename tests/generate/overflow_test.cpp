@@ -233,15 +233,15 @@ TEST_CASE("a prompt without room slides like a session that slides for it") {
   CHECK(result.dropped_tokens == right.dropped_tokens + dropped);
 
   const Ids before(session.tokens().begin(), session.tokens().end());
-  CHECK(test::refusal_of([&] { generate(session, Ids(36, 1), options, nullptr); }) ==
-        "the prompt has 36 tokens, but the session has room for 35, after the 5 tokens that it "
-        "keeps: shorten the prompt, for example by leaving out its beginning");
+  const std::string refusal =
+      test::refusal_of([&] { generate(session, Ids(36, 1), options, nullptr); });
+  for (const char* const fact : {"36 tokens", "room for 35", "the 5 tokens that it keeps"}) {
+    CHECK(refusal.find(fact) != std::string::npos);
+  }
   Session empty(model(), {.max_tokens = kCapacity});
   for (const Overflow overflow : {Overflow::slide, Overflow::stop}) {
     options.overflow = overflow;
-    CHECK(test::refusal_of([&] { generate(empty, Ids(41, 1), options, nullptr); }) ==
-          "the prompt has 41 tokens, but the session has room for 40: shorten the prompt, for "
-          "example by leaving out its beginning");
+    CHECK_THROWS_AS(generate(empty, Ids(41, 1), options, nullptr), Error);
   }
   options.overflow = Overflow::slide;
   CHECK_THROWS_AS(generate(session, Ids(30, -1), options, nullptr), Error);
@@ -255,27 +255,6 @@ TEST_CASE("a text that cannot fill the session never slides, whatever it would k
   options.overflow = Overflow::slide;
   options.keep = 100;
   CHECK(generate(session, Ids{1}, options, nullptr).tokens.size() == 7);
-}
-
-TEST_CASE("a slide that has no room for new tokens is refused") {
-  Session session(model(), {.max_tokens = 8});
-  GenerationOptions options;
-  options.overflow = Overflow::slide;
-  options.keep = 7;
-  CHECK(test::refusal_of([&] { generate(session, Ids{1}, options, nullptr); }) ==
-        "a session that slides needs room for two tokens more than it keeps: it has room for 8, "
-        "and keep is 7");
-}
-
-TEST_CASE("an overflow that does not exist is refused before anything is read") {
-  Session session(model());
-  for (const int number : {-1, 2}) {
-    const GenerationOptions options{.overflow = static_cast<Overflow>(number)};
-    CHECK(test::refusal_of([&] { generate(session, Ids{1}, options, nullptr); }) ==
-          "overflow has the value " + std::to_string(number) +
-              ", but the last one is 1");
-  }
-  CHECK(session.position() == 0);
 }
 
 TEST_CASE("arguments that are refused leave a session without room as it is") {
@@ -294,6 +273,14 @@ TEST_CASE("arguments that are refused leave a session without room as it is") {
   options.max_draft_tokens = 1;
   options.sampling.temperature = -1;
   refuses(Ids(4, 1), options);
+  options.sampling.temperature = 1;
+  options.keep = 15;  // no room for new tokens
+  refuses(Ids(1, 1), options);
+  for (const int number : {-1, 2}) {
+    options.overflow = static_cast<Overflow>(number);
+    refuses(Ids(4, 1), options);
+  }
+  options.overflow = Overflow::slide;
   refuses({}, options);
 }
 

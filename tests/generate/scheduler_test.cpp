@@ -341,11 +341,9 @@ TEST_CASE("a scheduler refuses a target and stop strings that do not fit when th
   Scheduler scheduler{Engine(test::bundled::model())};
   GenerationOptions options{.max_new_tokens = 3};
   options.stop = {""};
-  CHECK(refusal_of([&] { (void)scheduler.submit(tokenizer(), Ids{1}, options, nullptr); }) ==
-        "a stop string is empty, so that every text would end at once: leave it out");
+  CHECK_THROWS_AS(scheduler.submit(tokenizer(), Ids{1}, options, nullptr), Error);
   options.stop = {"."};
-  CHECK(refusal_of([&] { (void)scheduler.submit(Ids{1}, options, nullptr); }) ==
-        "stop strings need a tokenizer: give stop_tokens");
+  CHECK_THROWS_AS(scheduler.submit(Ids{1}, options, nullptr), Error);
   Scheduler other{Engine(model())};
   CHECK(refusal_of([&] { (void)other.submit(tokenizer(), Ids{1}, {}, nullptr); }) != "(accepted)");
   CHECK_FALSE(scheduler.step());
@@ -463,10 +461,10 @@ TEST_CASE("a text that needs more than the bound is refused, and others are writ
   auto small = scheduler.submit(Ids{1}, {.max_new_tokens = 10}, nullptr);
   scheduler.run();
   CHECK(small.get().tokens.size() == 10);
-  CHECK(refusal_of([&] { (void)large.get(); }) ==
-        "the text needs " + std::to_string(Session::memory_bytes(config, KVType::f32, 101)) +
-            " bytes for its keys and values, but at most " + std::to_string(bound) +
-            " may be used: let it have fewer new tokens, or allow more memory");
+  const std::string refusal = refusal_of([&] { (void)large.get(); });
+  for (const std::size_t bytes : {Session::memory_bytes(config, KVType::f32, 101), bound}) {
+    CHECK(refusal.find(std::to_string(bytes)) != std::string::npos);
+  }
 }
 
 TEST_CASE("the bound holds for the keys and values of a smaller draft, too") {
@@ -511,8 +509,7 @@ TEST_CASE("a scheduler that ends gives up its texts") {
     scheduler.step();
   }
   CHECK_THROWS_AS(result.get(), std::future_error);
-  CHECK(refusal_of([] { Scheduler scheduler(Engine(model()), {.max_sequences = 0}); }) ==
-        "max_sequences is 0: a scheduler needs at least 1");
+  CHECK_THROWS_AS(Scheduler(Engine(model()), {.max_sequences = 0}), Error);
 }
 
 TEST_CASE("a sink that runs its own scheduler is refused, and the other texts go on") {
@@ -523,8 +520,7 @@ TEST_CASE("a sink that runs its own scheduler is refused, and the other texts go
   });
   auto right = scheduler.submit(Ids{2}, {.max_new_tokens = 4}, nullptr);
   scheduler.run();
-  CHECK(refusal_of([&] { (void)wrong.get(); }) ==
-        "a sink must not run the scheduler that it is called by");
+  CHECK_THROWS_AS(wrong.get(), Error);
   CHECK(right.get().tokens.size() == 4);
 }
 

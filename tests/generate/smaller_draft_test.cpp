@@ -199,18 +199,6 @@ TEST_CASE("a smaller model drafts on after a slide") {
   }
 }
 
-TEST_CASE("the number of drafted tokens is chosen for smaller models, too") {
-  GenerationOptions options = options_of(150);
-  options.constant_draft = false;
-  Session plain(engine());
-  const Written expected = write(plain, "One day, Tom", options);
-  for (const Model& draft : {part_of(model(), 1, 500), part_of(model(), 3, 60)}) {
-    options.draft = draft;
-    Session session(engine());
-    check_same(write(session, "One day, Tom", options), expected);
-  }
-}
-
 TEST_CASE("a smaller model whose logits are NaN drafts nothing") {
   const Model part = twin();
   const auto broken = std::make_shared<Transformer>(*part.transformer());
@@ -236,8 +224,8 @@ TEST_CASE("a draft with another number of tokens is refused") {
   GenerationOptions options = options_of(4);
   options.draft = random_model(config, {.dtype = WeightType::f32});
   Session session(engine());
-  CHECK(refusal_of([&] { write(session, "One day", options); }) ==
-        "the draft must have the vocabulary of the model: it has 61 tokens, expected 4096");
+  const std::string refusal = refusal_of([&] { write(session, "One day", options); });
+  CHECK(refusal.find("61 tokens, expected 4096") != std::string::npos);
   CHECK(session.position() == 0);
 }
 

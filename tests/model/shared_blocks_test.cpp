@@ -81,28 +81,6 @@ TEST_CASE("a session and its fork go on independently", "[sequential]") {
   }
 }
 
-TEST_CASE("a rewind into a shared block changes no other session", "[sequential]") {
-  const Model model = small_model();
-  const std::vector<TokenId> prompt = random_tokens(model, 600, 1);
-  const std::vector<TokenId> other = random_tokens(model, 300, 2);
-  for (const std::size_t position : {0, 1, 31, 255, 256, 300, 511, 512, 599}) {
-    for (const bool original : {false, true}) {
-      INFO("rewind " << (original ? "the original" : "the fork") << " to " << position);
-      Session session = session_of(model, 2);
-      session.forward(prompt);
-      Session fork = session.fork();
-      Session& rewound = original ? session : fork;
-      Session& left = original ? fork : session;
-      rewound.rewind(position);
-      CHECK(common_blocks(session, fork) == position / 256);
-      CHECK(goes_on(rewound, other));
-      CHECK(goes_on(left, std::span(other).first(40)));
-      left.rewind(position);
-      CHECK(goes_on(left, std::span(other).last(40)));
-    }
-  }
-}
-
 TEST_CASE("assign carries the waiting tokens over and shares full blocks") {
   const Model model = small_model();
   const std::vector<TokenId> prompt = random_tokens(model, 700, 1);
