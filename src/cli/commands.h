@@ -6,9 +6,8 @@ namespace gpt2::cli {
 
 /// The commands. Each takes the arguments that follow its name, writes its answer to standard
 /// output and returns the exit status. Throws what Options::parse() throws if the arguments are
-/// invalid, and Error if anything else fails. `generate` calls `check` with its PROMPT, unless a --
-/// precedes the PROMPT.
-int generate(const Arguments& arguments, void (*check)(const std::string& prompt) = nullptr);
+/// invalid, and Error if anything else fails.
+int generate(const Arguments& arguments);
 int batch(const Arguments& arguments);
 int tokenize(const Arguments& arguments);
 int info(const Arguments& arguments);

@@ -261,7 +261,6 @@ class Summary {
 
 int inspect(const Arguments& arguments) {
   InspectSettings settings = read_settings(arguments);
-  if (settings.text != "-") note_file_as_text(settings.text);
   if (!settings.page.empty()) {
     require_replaceable(path_of(settings.page), "a page of gpt2 inspect",
                         begins_with(inspection_page_begin()));

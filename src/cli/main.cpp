@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "requests/nearest.h"
 #include "cli/commands.h"
 #include "cli/system/interrupts.h"
 #include "cli/system/terminal.h"
@@ -66,7 +65,7 @@ Exit status:
 )";
 
 const std::map<std::string, int (*)(const Arguments&)> kCommands = {
-    {"generate", [](const Arguments& arguments) { return generate(arguments); }},
+    {"generate", generate},
     {"batch", batch},
     {"tokenize", tokenize},
     {"info", info},
@@ -77,49 +76,13 @@ const std::map<std::string, int (*)(const Arguments&)> kCommands = {
     {"serve", serve},
     {"bench", bench}};
 
-// Returns a suggestion for a word that is not a command: a command with a similar name, or the
-// equivalent of another program's command. Returns "" if there is none.
-std::string hint(const std::string& word) {
-  static const std::map<std::string, std::string> kOfOthers = {
-      {"chat", "did you mean 'gpt2 -i'?"},
-      {"complete", "did you mean 'gpt2 generate'?"},
-      {"download", "did you mean 'hf download'?"},
-      {"perplexity", "did you mean 'gpt2 score'?"},
-      {"pull", "did you mean 'hf download'?"},
-      {"run", "did you mean 'gpt2 generate'?"},
-      {"server", "did you mean 'gpt2 serve'?"}};
-  if (const auto other = kOfOthers.find(word); other != kOfOthers.end()) return other->second;
-  std::vector<std::string> names;
-  for (const auto& [name, run] : kCommands) names.push_back(name);
-  const std::string name = nearest(word, names);
-  return name.empty() ? "" : "did you mean 'gpt2 " + name + "'?";
-}
-
-// Detects misspelled commands. A prompt of several words must be quoted, so a single lower-case
-// word that resembles a command and precedes other arguments was almost certainly meant as a
-// command: in this case, throws UsageError. A word that is alone or follows options may well be a
-// prompt (`may_be_prompt`): in this case, only prints a hint.
-void check_misspelled(const std::string& word, bool may_be_prompt) {
-  if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos) return;
-  const std::string advice = hint(word);
-  if (advice.empty()) return;
-  if (may_be_prompt) {
-    print_error("'" + word + "' is taken as a prompt; " + advice);
-    return;
-  }
-  throw UsageError("no command '" + word + "' (" + advice +
-                   "); if it is a prompt, write: gpt2 generate \"" + word + " ...\"");
-}
-
 // gpt2 help [COMMAND]
 Arguments help_arguments(const Arguments& arguments) {
   const std::string name = arguments.size() > 1 ? arguments[1] : "--";
   if (name.starts_with('-')) return {"--help"};
   if (arguments.size() > 2) throw UsageError("unexpected argument '" + arguments[2] + "'");
   if (kCommands.contains(name)) return {name, "--help"};
-  const std::string advice = hint(name);
-  throw UsageError("no command '" + name + "'" + (advice.empty() ? "" : " (" + advice + ")") +
-                   "; 'gpt2 --help' lists the commands");
+  throw UsageError("no command '" + name + "'; 'gpt2 --help' lists the commands");
 }
 
 int run(Arguments arguments) {
@@ -139,15 +102,9 @@ int run(Arguments arguments) {
   }
 
   const bool is_command = kCommands.contains(first);
-  if (!is_command && arguments.size() > 1) check_misspelled(first, false);
   const std::string name = is_command ? first : "generate";
   try {
-    const auto check = [](const std::string& prompt) {
-      check_misspelled(prompt, true);
-      note_file_as_text(prompt);
-    };
-    if (!is_command) return generate(arguments, check);
-    arguments.erase(arguments.begin());
+    if (is_command) arguments.erase(arguments.begin());
     return kCommands.at(name)(arguments);
   } catch (const HelpPrinted&) {
     return 0;

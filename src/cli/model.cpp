@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "requests/nearest.h"
 #include "base/seconds_since.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
@@ -69,12 +68,7 @@ void add_draft_option(Options& options, std::string& draft, const std::string& o
 WeightType parse_dtype(const std::string& text) {
   const auto type = weight_type_named(text).value_or(WeightType::stored);
   if (type != WeightType::stored) return type;
-  std::string word = text;
-  if (const std::size_t at = word.find("loat"); at != word.npos) word.erase(at, 4);  // float16
-  const std::string meant =
-      nearest(word, std::vector<std::string>{"f32", "f16", "bf16", "int8", "int4"});
-  throw UsageError("--dtype", "expected f32, f16, bf16, int8 or int4, found '" + text + "'" +
-                                  (meant.empty() ? "" : " (did you mean " + meant + "?)"));
+  throw UsageError("--dtype", "expected f32, f16, bf16, int8 or int4, found '" + text + "'");
 }
 
 Model load_as(const std::filesystem::path& path, const LoadOptions& options) {

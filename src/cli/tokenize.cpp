@@ -40,7 +40,6 @@ int tokenize(const Arguments& arguments) {
                      "': put a text of several words in quotes");
   }
 
-  if (!decode && !words.empty()) note_file_as_text(words.front());
 
   model.find();
   const Tokenizer tokenizer = Tokenizer::load(model.path);

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "requests/nearest.h"
-#include "requests/other_names.h"
 #include "requests/request_error.h"
 #include "base/fail.h"
 #include "base/json.h"
@@ -80,21 +79,13 @@ void Members::refuse_both(const std::string& name, const std::string& other) {
   reject(path_, name, ": \"", other, "\" says the same: remove one of them");
 }
 
-std::string Members::advice_on(const std::string& name) const {
-  const std::string advice = other_name_advice(name, [this](const std::string& here) {
-    return known_.contains(here) ? "'" + here + "'" : "";
-  });
-  if (!advice.empty()) return " (" + advice + ")";
-  const std::vector<std::string> names(known_.begin(), known_.end());
-  const std::string meant = nearest(name, names);
-  return meant.empty() ? ": remove it" : " (did you mean '" + meant + "'?)";
-}
-
 void Members::refuse_others() const {
   for (const auto& [name, value] : object_.items()) {
     if (known_.contains(name) || value.is_null()) continue;
     const std::string path = path_ + name;
-    throw RequestError(concat("unknown key ", quote(path), advice_on(name)),
+    const std::string meant = nearest(name, std::vector<std::string>(known_.begin(), known_.end()));
+    throw RequestError(concat("unknown key ", quote(path),
+                              meant.empty() ? ": remove it" : " (did you mean '" + meant + "'?)"),
                        path.substr(0, place_to_cut(path, 200)), RequestError::kUnknown);
   }
 }

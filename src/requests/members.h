@@ -52,9 +52,6 @@ class Members {
   void refuse_others() const;
 
  private:
-  // What to do about a member that is not known.
-  [[nodiscard]] std::string advice_on(const std::string& name) const;
-
   const nlohmann::json& object_;
   const std::string path_;
   std::set<std::string> known_;

@@ -254,9 +254,9 @@ TEST_CASE("an input that is no JSON at all is refused before anything is written
 }
 
 TEST_CASE("a run that is refused leaves no file behind, and no file that was there is removed") {
-  const Batch batch("\xff\xfe");
+  const Batch batch("no object");
   const auto is_there = [&] { return std::filesystem::exists(batch.directory.path() / "out"); };
-  CHECK(batch.run().err.find("UTF-16") != std::string::npos);
+  CHECK(batch.run().status == 1);
   CHECK_FALSE(is_there());
   batch.directory.write("in", kPrompts);
   CHECK(batch.run({}, {"GPT2_TUNE=fast"}).status == 1);

@@ -122,21 +122,6 @@ TEST_CASE("inspect reads a file, standard input and token ids") {
   CHECK_FALSE(ids["tokens"][1].contains("text"));
 }
 
-TEST_CASE("a TEXT that is the name of a file is taken as a text, with a note") {
-  const TemporaryDirectory directory;
-  directory.write("poem.txt", kText);
-  const Surroundings here = {.directory = directory.path()};
-  const std::string note =
-      "gpt2: 'poem.txt' is taken as a text; to read the file, write -f poem.txt\n";
-  const Outcome taken = inspect({"--json", "--no-attention", "poem.txt"}, here);
-  CHECK(taken.status == 0);
-  CHECK(taken.err == note);
-  CHECK(json::parse(taken.out)["tokens"].size() == bundled::tokenizer().encode("poem.txt").size());
-  CHECK(inspect({"--json", "--no-attention", "-f", "poem.txt"}, here).err == "");
-  CHECK(run({"tokenize", "poem.txt"}, here).err == note);
-  CHECK(run({"poem.txt", "-n", "1"}, here).err == note);
-}
-
 TEST_CASE("inspect prints a summary that fits the terminal") {
   std::string text = "One\ttwo.\r\nThree \xf0\x9f\x98\x80.";
   for (int i = 0; i < (is_slow() ? 22 : 40); ++i) text += " A long text.";

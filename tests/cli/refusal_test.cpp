@@ -183,101 +183,43 @@ TEST_CASE("options that contradict each other are refused with both names") {
                 {"--bad-words", "--tokens", "give only one of them"});
 }
 
-TEST_CASE("arguments that make no sense are refused with advice on what to do") {
-  check_refused({"--tmperature", "1", "x"}, 2,
-                {"unknown option '--tmperature' (did you mean --temperature?)"});
-  check_refused({"--max-tokens=5", "x"}, 2, {"did you mean --max-new-tokens?"});
-  check_refused({"--temp", "1", "x"}, 2, {"did you mean --temperature?"});
-  check_refused({"-greedy", "x"}, 2, {"did you mean --greedy?"});
-  for (const std::string text : {"-x", "-x y", "--x y"}) {
-    check_refused({text}, 2,
-                  {"unknown option '" + text + "'; a text that begins with a dash goes after --;"});
-  }
-  check_refused({"info", "-x"}, 2, {"unknown option '-x'; see"});
-  check_refused({"quantize", "-m", "a", "b"}, 2, {"unknown option '-m'; see"});
-  check_refused({"quantize", "a", "b", "c"}, 2, {"unexpected argument 'c'; see"});
-  check_refused({"--", "-x", "--greedy"}, 2,
-                {"unknown option '--greedy' (did you mean --greedy, before the --?)"});
-  check_refused({"Once", "upon"}, 2, {"unexpected argument 'upon'", "quotes"});
-  check_refused({"--", "-n", "5", "x"}, 2,
-                {"unexpected argument '5': '-n' after the -- is no option, but the PROMPT; see"});
-  check_refused({"--seed", "Random", "x"}, 2,
-                {"--seed: expected 'random' or a whole number from 0 to 18446744073709551615, "
-                 "found 'Random'"});
-  for (const Words& words : {Words{"--", "x", "--"}, {"x", "--", "--"}, {"--", "--", "--"}}) {
-    check_refused(words, 2, {"unexpected argument '--': only the first -- ends the options"});
-  }
-  check_refused({"--greedy=no", "x"}, 2, {"gpt2: --greedy takes no value;"});
-  check_refused({"--seed", "1", "--seed", "2", "x"}, 2, {"--seed may be given only once"});
-  check_refused({"x", "--seed"}, 2, {"--seed expects a value: --seed N;"});
-  check_refused({"--stop", "", "x"}, 2, {"--stop: expected a text, found ''"});
-  for (const std::string option : {"--stop", "--model", "--seed", "--greedy"}) {
-    check_refused({option + "=", "x"}, 2, {option + ": nothing follows the '='; see"});
-  }
-  check_refused({"quantize", "--dtype", "f16", "x", "y"}, 2,
-                {"--dtype: expected int8 or int4, found 'f16'"});
-  check_refused({"--dtype", "f64", "x"}, 2,
-                {"--dtype: expected f32, f16, bf16, int8 or int4, found 'f64'; see"});
-  for (const auto& [other, type] : {std::pair{"fp16", "f16"},
-                                    {"float16", "f16"},
-                                    {"bfloat16", "bf16"},
-                                    {"float32", "f32"}}) {
-    check_refused({"--dtype", other, "x"}, 2,
-                  {"found '" + std::string(other) + "' (did you mean " + type + "?)"});
-  }
+TEST_CASE("arguments that make no sense are refused by name") {
+  const std::pair<Words, Words> cases[] = {
+      {{"--tmperature", "1", "x"}, {"unknown option '--tmperature'", "--temperature?"}},
+      {{"--temp", "1", "x"}, {"unknown option '--temp'", "--temperature?"}},
+      {{"x", "--num_beams", "2"}, {"unknown option '--num_beams'", "--num-beams?"}},
+      {{"-model", "a", "x"}, {"unknown option '-model'"}},
+      {{"-x"}, {"unknown option '-x'", "after --"}},
+      {{"-x y"}, {"unknown option '-x y'", "after --"}},
+      {{"-x=1", "a"}, {"unknown option '-x=1'"}},
+      // -ngl is not -n gl, and -hf does not ask for help.
+      {{"-ngl", "5", "x"}, {"unknown option '-ngl'"}},
+      {{"-hf", "gpt2", "x"}, {"unknown option '-hf'"}},
+      {{"-p", "a", "--foo", "x"}, {"unknown option '--foo'"}},
+      {{"info", "-x"}, {"unknown option '-x'", "gpt2 info --help"}},
+      {{"tokenize", "--greedy"}, {"unknown option '--greedy'"}},
+      {{"--two\nlines\x1b[31m", "x"}, {"unknown option '--two lines [31m'"}},
+      {{"quantize", "a", "b", "c"}, {"unexpected argument 'c'"}},
+      {{"--", "-x", "--greedy"}, {"unexpected argument '--greedy'"}},
+      {{"--", "x", "--"}, {"unexpected argument '--'"}},
+      {{"Once", "upon"}, {"unexpected argument 'upon'", "quotes"}},
+      {{"info", "x"}, {"unexpected argument 'x'", "gpt2 info --help"}},
+      {{"--greedy=no", "x"}, {"--greedy takes no value"}},
+      {{"--seed", "1", "--seed", "2", "x"}, {"--seed may be given only once"}},
+      {{"x", "--seed"}, {"--seed expects a value"}},
+      {{"--stop=", "x"}, {"--stop: nothing follows the '='"}},
+      {{"--seed", "Random", "x"}, {"--seed: expected ", "found 'Random'"}},
+      {{"--stop", "", "x"}, {"--stop: expected a text, found ''"}},
+      {{"quantize", "--dtype", "f16", "x", "y"}, {"--dtype: expected int8 or int4, found 'f16'"}},
+      {{"--dtype", "f64", "x"}, {"--dtype: expected f32, f16, bf16, int8 or int4, found 'f64'"}},
+      {{"info", "--dtype", "int8", "--text", ""}, {"--text: expected a file, found ''"}},
+      {{"info", "--text", "x"}, {"--text", "--dtype", "gpt2 info --help"}},
+      {{"score", ""}, {"FILE: expected a file, found ''"}},
+      {{"quantize", "x"}, {"OUT is required"}},
+      {{"embed", "--npy", "-", "x"}, {"--npy: expected the name of a file, found '-'"}}};
+  for (const auto& [arguments, parts] : cases) check_refused(arguments, 2, parts);
   for (const std::string command : {"generate", "batch", "score", "embed", "bench"}) {
     check_refused({command, "--kv", "bf16"}, 2, {"--kv: expected auto, f32 or f16, found 'bf16'"});
-  }
-  check_refused({"info", "x"}, 2, {"unexpected argument 'x'", "gpt2 info --help"});
-  check_refused({"info", "--dtype", "int8", "--text", ""}, 2,
-                {"--text: expected a file, found ''"});
-  for (const std::string command : {"score", "embed"}) {
-    check_refused({command, ""}, 2, {"FILE: expected a file, found ''; see"});
-  }
-  check_refused({"info", "--text", "x"}, 2, {"--text", "--dtype", "gpt2 info --help"});
-  check_refused({"tokenize", "--greedy"}, 2, {"unknown option '--greedy';"});
-  check_refused({"quantize", "x"}, 2, {"OUT is required; see 'gpt2 quantize --help'"});
-  check_refused({"--two\nlines\x1b[31m", "x"}, 2, {"unknown option '--two lines [31m'"});
-}
-
-TEST_CASE("an unknown option is named, whatever its letters and the words around it could mean") {
-  check_refused({"-p", "a", "--foo", "x"}, 2, {"unknown option '--foo'"});
-  check_refused({"-f", "a", "--foo=1", "x"}, 2, {"unknown option '--foo=1'"});
-  // -ngl is not -n gl, -hf does not ask for help, and -model is not -m odel.
-  check_refused({"-ngl", "5", "x"}, 2, {"unknown option '-ngl'; a text that begins with a dash"});
-  check_refused({"-hf", "gpt2", "x"}, 2, {"unknown option '-hf' (did you mean --model?)"});
-  check_refused({"-model", "a", "x"}, 2, {"unknown option '-model' (did you mean --model?)"});
-  check_refused({"-temp", "1", "x"}, 2, {"unknown option '-temp' (did you mean --temperature?)"});
-  check_refused({"-c", "512", "x"}, 2, {"unknown option '-c'; a text that begins with a dash"});
-  check_refused({"--ctx-size", "512", "x"}, 2, {"unknown option '--ctx-size'; a text"});
-  // Names of HuggingFace that have another one here.
-  const std::pair<std::string, std::string> others[] = {
-      {"--eos-token-id",
-       " (the files of the model name the tokens that end a text; --stop gives strings that end "
-       "it); see"},
-      {"--do-sample", " (tokens are drawn unless --greedy is given); see"},
-      {"--bad-words-ids", " (did you mean --bad-words, which takes a text?); see"},
-      {"--stop-strings", " (did you mean --stop?); see"}};
-  for (const auto& [option, hint] : others) {
-    for (const std::string command : {"generate", "batch"}) {
-      check_refused({command, option, "5", "x"}, 2, {"unknown option '" + option + "'" + hint});
-    }
-    check_refused({"score", option, "5", "x"}, 2, {"unknown option '" + option + "'"});
-  }
-  check_refused({"batch", "in", "-o", "out", "--num-beams", "2"}, 2,
-                {"unknown option '--num-beams' (only 'gpt2 generate', without -i, and the "
-                 "completions of 'gpt2 serve' have a beam search); see"});
-  check_refused({"x", "--num_beams", "2"}, 2, {"(did you mean --num-beams?); see"});
-  check_refused({"embed", "--npy", "-", "x"}, 2,
-                {"--npy: expected the name of a file, found '-'"});
-  check_refused({"batch", "in", "-o", "out", "--num-return-sequences", "2"}, 2,
-                {"(did you mean --samples?); see"});
-  check_refused({"--", "-x", "--num-beams"}, 2, {"(did you mean --num-beams, before the --?)"});
-  check_refused({"--", "- milk", "-n", "3"}, 2, {"'-n' (did you mean -n, before the --?)"});
-  // The option that resembles --max-length most is --min-length.
-  for (const std::string option : {"--n-predict", "--max-length"}) {
-    check_refused({option, "5", "x"}, 2,
-                  {"unknown option '" + option + "' (did you mean --max-new-tokens?)"});
   }
 }
 
@@ -333,12 +275,11 @@ TEST_CASE("log-probabilities without JSON, or more than there are tokens, are re
 TEST_CASE("messages about a short option name the long one") {
   check_refused({"-n", "x", "a"}, 2, {"gpt2: --max-new-tokens: expected a whole number", "'x'"});
   check_refused({"-t=x", "a"}, 2, {"gpt2: --threads: expected a whole number", "'x'"});
-  check_refused({"-s", "x", "a"}, 2, {"gpt2: --seed: expected 'random'", "'x'"});
+  check_refused({"-s", "x", "a"}, 2, {"gpt2: --seed: expected", "'x'"});
   check_refused({"a", "-n"}, 2, {"--max-new-tokens expects a value: --max-new-tokens N"});
   check_refused({"-n=", "a"}, 2, {"--max-new-tokens: nothing follows the '='; see"});
   check_refused({"-n", "1", "--max-new-tokens", "2", "a"}, 2,
                 {"--max-new-tokens may be given only once"});
-  check_refused({"-x=1", "a"}, 2, {"unknown option '-x=1'"});
 }
 
 TEST_CASE("bench refuses arguments that it would otherwise ignore") {
@@ -348,54 +289,6 @@ TEST_CASE("bench refuses arguments that it would otherwise ignore") {
   check_refused({"bench", "--threads", "x"}, 2, {"--threads: expected a whole number from 0"});
   check_refused({"bench", "--size", "125M"}, 2,
                 {"--size: expected 124M, 355M, 774M or 1558M, found '125M'; see"});
-}
-
-TEST_CASE("a misspelled command before other arguments is refused, with how to make it a prompt") {
-  for (const auto& [word, command] : {std::pair{"tokenise", "tokenize"},
-                                      {"inof", "info"},
-                                      {"generat", "generate"},
-                                      {"quantise", "quantize"},
-                                      {"quant", "quantize"},
-                                      {"bnech", "bench"}}) {
-    check_refused({word, "x"}, 2,
-                  {"no command '" + std::string(word) + "' (did you mean 'gpt2 " + command + "'?)",
-                   "gpt2 generate \"" + std::string(word)});
-  }
-}
-
-TEST_CASE("a prompt is not mistaken for a misspelled command") {
-  const std::string model = alphabet_model();
-  for (const std::string text : {"tokenise it", "inof ", "Inof", "info.", "life", "in"}) {
-    const Outcome outcome = run({text, "-m", model, "--max-new-tokens", "0"});
-    CHECK(outcome.err == "");
-    CHECK(outcome.out == text + '\n');
-  }
-  const std::string models = std::filesystem::path(model).parent_path().string();
-  // If it is the only argument, even a misspelled command is taken as a prompt.
-  const Outcome hinted = run({"inof"}, {.directory = models});
-  CHECK(hinted.err ==
-        "gpt2: 'inof' is taken as a prompt; did you mean 'gpt2 info'?\n");
-  // The name of a command is also taken as a prompt after options, with or without values.
-  const Words options = {"-m", model, "--max-new-tokens=0"};
-  const auto with = [&](Words before, const Words& after) {
-    before.insert(before.end(), options.begin(), options.end());
-    before.insert(before.end(), after.begin(), after.end());
-    return run(before, {.input = "x"});
-  };
-  // A -- at the end of the arguments changes nothing.
-  for (const Words& last : {Words{"info"}, {"--greedy", "info"}, {"--greedy", "info", "--stats"},
-                            {"info", "--"}, {"--stop", "--", "info", "--"}}) {
-    const Outcome outcome = with({}, last);
-    CHECK(outcome.out == "info\n");
-    CHECK(outcome.err.starts_with(
-        "gpt2: 'info' is taken as a prompt; did you mean 'gpt2 info'?\n"));
-  }
-  // There is no hint for the value of an option, or for a word that follows -- or a command,
-  // because such a word is clearly not meant as a command.
-  CHECK(with({}, {"--stop", "info"}).err == "");
-  CHECK(with({}, {"--", "info"}).err == "");
-  CHECK(with({}, {"--stop", "--", "--", "info"}).err == "");
-  CHECK(with({"generate"}, {"info"}).err == "");
 }
 
 TEST_CASE("a missing model is refused, and info lists the places where it was looked for") {
@@ -410,7 +303,7 @@ TEST_CASE("a missing model is refused, and info lists the places where it was lo
                  "directory or a file of weights\n"});
   check_refused({"-m", "no-such-model", "x"}, 1, {"$GPT2_MODELS"});
   check_refused({"-m", "", "x"}, 2, {"--model: expected a directory"});
-  check_refused({"info", "gpt2"}, 2, {"unexpected argument 'gpt2': name a model with -m"});
+  check_refused({"info", "gpt2"}, 2, {"unexpected argument 'gpt2'"});
   check_refused({"tokenize", "-m", "no-such-model", "x"}, 1, {"no-such-model"});
 }
 

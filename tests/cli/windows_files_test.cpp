@@ -31,7 +31,7 @@ std::string content_of(const std::filesystem::path& path) {
 }
 
 // Runs the command with the file and the model, once for each form of the file: as it is, and as
-// Windows would write it. Checks that both have the same output, and that a note reports the mark.
+// Windows would write it. Checks that both have the same output.
 void check_same(Words words, const std::string& text) {
   std::string windows = kMark;
   for (const char c : text) windows += c == '\n' ? "\r\n" : std::string(1, c);
@@ -45,7 +45,7 @@ void check_same(Words words, const std::string& text) {
   CHECK(expected.err == "");
   place().write("input", windows);
   const Outcome outcome = run(words);
-  CHECK(outcome.err == "gpt2: " + plain + " begins with a byte order mark, which is skipped\n");
+  CHECK(outcome.err == "");
   CHECK(outcome.out == expected.out);
   CHECK(outcome.status == expected.status);
 }
@@ -75,7 +75,6 @@ TEST_CASE("batch answers the lines of a file from Windows, and can be resumed") 
     words.insert(words.end(), more.begin(), more.end());
     const Outcome outcome = run(words);
     CHECK(outcome.status == 0);
-    CHECK(outcome.err.starts_with("gpt2: " + words[1] + " begins with a byte order mark, which is skipped\n"));
     std::string result;
     const std::string records = content_of(place().path() / "out");
     for (std::size_t begin = 0, end; (end = records.find('\n', begin)) != records.npos; begin = end + 1) {
@@ -89,43 +88,7 @@ TEST_CASE("batch answers the lines of a file from Windows, and can be resumed") 
   CHECK(texts({}, kMark + "{\"prompt\": \"ab\"}\r\n") == "cde|");
 }
 
-TEST_CASE("other encodings are refused with the command that converts them") {
-  const std::string bytes("a\0b\0\n\0", 6);
-  const std::string file = place().write("utf16", "\xff\xfe" + bytes).string();
-  const std::string message =
-      "the text is UTF-16, because it begins with UTF-16's byte order mark; expected UTF-8: "
-      "convert it with 'iconv -f UTF-16 -t UTF-8 " + file +
-      "' or, in PowerShell, 'Get-Content " + file + " | Set-Content -Encoding utf8 NEW'\n";
-  const std::string out = (place().path() / "none").string();
-  for (Words words : {Words{"-f", file}, {"tokenize", "-f", file}, {"score", "--per-line", file},
-                      {"embed", file}, {"batch", "--lines", file, "-o", out}}) {
-    words.insert(words.end(), {"-m", alphabet_model()});
-    CAPTURE(words);
-    const Outcome outcome = run(words);
-    CHECK(outcome.status == 1);
-    CHECK(outcome.out == "");
-    CHECK(outcome.err == "gpt2: " + message);
-  }
-  CHECK(run({"score", file, "-m", alphabet_model()}).err == "gpt2: " + file + ": " + message);
-  // Big-endian, on standard input.
-  const Outcome piped =
-      run({"-m", alphabet_model()}, {.input = "\xfe\xff" + std::string("\0a\0b", 4)});
-  CHECK(piped.err.ends_with("convert it with 'iconv -f UTF-16 -t UTF-8' or, in PowerShell, "
-                            "'$OutputEncoding = [Text.Encoding]::UTF8'\n"));
-  const Outcome wide =
-      run({"score", "-m", alphabet_model()}, {.input = std::string("\xff\xfe\0\0a\0\0\0", 8)});
-  CHECK(wide.err.find("the text is UTF-32, because") != std::string::npos);
-  CHECK(wide.err.find("'iconv -f UTF-32 -t UTF-8'") != std::string::npos);
-  const std::string packed = place().write("packed", "\x1f\x8b\x08").string();
-  for (const Words& words : {Words{"-f", packed}, {"batch", packed, "-o", out}}) {
-    Words all = words;
-    all.insert(all.end(), {"-m", alphabet_model()});
-    CHECK(
-        run(all).err.ends_with("the text is compressed by gzip; expected UTF-8: decompress it "
-                               "with 'gzip -dc " +
-                               packed + "'\n"));
-  }
-  // Latin-1 has no mark. Its bytes are read as they are.
+TEST_CASE("bytes that are not UTF-8 are read as they are") {
   CHECK(run({"tokenize", "-f", place().write("latin1", "ab\xe9").string(), "-m", alphabet_model()})
             .status == 0);
 }
@@ -134,7 +97,7 @@ TEST_CASE("a talk reads lines from Windows") {
   const Outcome outcome =
       run({"-i", "-m", alphabet_model(), "-n", "3", "--greedy"}, {.input = kMark + "ab\r\nklm\r\n"});
   CHECK(outcome.out == "cde\nnop\n");
-  CHECK(outcome.err == "gpt2: standard input begins with a byte order mark, which is skipped\n");
+  CHECK(outcome.err == "");
 }
 
 TEST_CASE("the column of an error counts the characters that an editor counts") {

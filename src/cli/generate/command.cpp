@@ -106,8 +106,8 @@ void run_text(const GenerateSettings& settings, const std::optional<Tokenizer>& 
 
 }  // namespace
 
-int generate(const Arguments& arguments, void (*check)(const std::string& prompt)) {
-  const GenerateSettings settings = read_generate_settings(arguments, check);
+int generate(const Arguments& arguments) {
+  const GenerateSettings settings = read_generate_settings(arguments);
   // Throws now, before the long work, if the file cannot be written.
   if (!settings.state.to.empty()) check_state_file(path_of(settings.state.to));
   Progress loading("loading " + settings.model.path.string());

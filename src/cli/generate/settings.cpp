@@ -208,8 +208,7 @@ void check_beams(const GenerateSettings& settings, const Options& options) {
 
 }  // namespace
 
-GenerateSettings read_generate_settings(const Arguments& arguments,
-                                        void (*check)(const std::string& prompt)) {
+GenerateSettings read_generate_settings(const Arguments& arguments) {
   GenerateSettings settings;
   Writing& writing = settings.writing;
   Options options("gpt2 generate", "Continues a text with a GPT-2 model", kGenerateExamples);
@@ -226,12 +225,10 @@ GenerateSettings read_generate_settings(const Arguments& arguments,
   add_beam_fields(options, settings.beams);
   options.begin_group("Other options");
   add_hf_defaults(options, writing);
+  options.set_common({"--file", "--model", "--dtype", "--threads", "--samples", "--json",
+                      "--interactive", "--temperature", "--top-k", "--top-p", "--seed", "--greedy",
+                      "--max-new-tokens", "--stop", "--repetition-penalty"});
   options.parse(arguments);
-  const Option* const prompt = options.find("PROMPT");
-  // A -- before the prompt marks the word as a prompt, so it needs no check.
-  if (check != nullptr && prompt->is_given() && settings.prompt && !prompt->is_marked) {
-    check(*settings.prompt);
-  }
   check_format(settings, options);
   if (settings.talks && !options.has("--overflow")) writing.options.overflow = Overflow::slide;
   settings.model.find();

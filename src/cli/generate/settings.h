@@ -37,10 +37,8 @@ struct GenerateSettings {
   Writing writing;
 };
 
-/// Reads the arguments of `gpt2 generate`. Calls `check` with the PROMPT, unless a -- precedes it.
-/// Throws what Options::parse(), find_model() and, with --hf-defaults, GenerationConfig::load()
+/// Reads the arguments of `gpt2 generate`. Throws what Options::parse(), find_model() and, with --hf-defaults, GenerationConfig::load()
 /// throw.
-[[nodiscard]] GenerateSettings read_generate_settings(const Arguments& arguments,
-                                                      void (*check)(const std::string& prompt));
+[[nodiscard]] GenerateSettings read_generate_settings(const Arguments& arguments);
 
 }  // namespace gpt2::cli

@@ -78,10 +78,8 @@ void LineReader::skip_byte_order_mark() {
   const auto has_begun = [this] { return kByteOrderMark.starts_with(buffer_); };
   while (buffer_.size() < kByteOrderMark.size() && has_begun() && fill()) {
   }
-  refuse_other_encodings(buffer_, name_);
   if (!buffer_.starts_with(kByteOrderMark)) return;
   begin_ = offset_ = kByteOrderMark.size();
-  note_byte_order_mark(name_);
 }
 
 bool LineReader::is_ready() {

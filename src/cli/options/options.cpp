@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "requests/nearest.h"
-#include "requests/other_names.h"
 #include "base/paths.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
@@ -28,12 +27,6 @@ void refuse_own_input(const std::string& option, const std::string& input,
                       const std::string& output) {
   if (input == "-" || output.empty() || !same_file(path_of(input), path_of(output))) return;
   throw UsageError(option, "expected another file than the one to write, " + output);
-}
-
-std::string table_name(std::string option) {
-  option.erase(0, std::min(option.find_first_not_of('-'), option.size()));
-  std::ranges::replace(option, '-', '_');
-  return option;
 }
 
 bool Option::is_named(std::string_view word) const {
@@ -105,35 +98,14 @@ bool Options::takes_text() const {
   });
 }
 
-// Whether the command turns a text or a file into text on standard output.
-bool Options::is_filter() const {
-  return std::ranges::any_of(
-      options_, [](const Option& option) { return option.is_argument() && !option.is_required; });
-}
-
 void Options::refuse_option(const std::string& word) const {
-  std::string name = word.substr(0, word.find('='));
-  const auto named = [this](const std::string& wanted) {
-    const auto here = std::ranges::find_if(
-        options_, [&](const Option& option) { return table_name(option.name()) == wanted; });
-    return here == options_.end() ? "" : here->name();
-  };
-  const std::string own = named(table_name(name));  // "--num-beams" for "--num_beams"
-  const bool wants_file = is_filter() && (name == "-o" || name == "--output");
-  const std::string advice = !own.empty() ? ""
-                             : wants_file ? "the result goes to standard output: append > FILE"
-                                          : other_name_advice(table_name(name), named);
-  if (name.size() > 2 && !name.starts_with("--")) name.insert(0, 1, '-');
   std::vector<std::string> names;
   for (const Option& option : options_) names.push_back(option.name());
-  const Option* const known = find(word);  // an option, had it not followed a --
-  const std::string meant = known != nullptr ? word : own.empty() ? nearest(name, names) : own;
-  const std::string hint =
-      !advice.empty() && meant != name ? " (" + advice + ")"
-      : !meant.empty() ? " (did you mean " + meant + (meant == word ? ", before the --?)" : "?)")
-      : takes_text()   ? "; a text that begins with a dash goes after --"
-                       : "";
-  throw UsageError("unknown option '" + word + "'" + hint);
+  const std::string meant = nearest(word.substr(0, word.find('=')), names);
+  throw UsageError("unknown option '" + word + "'" +
+                   (!meant.empty() ? " (did you mean " + meant + "?)"
+                    : takes_text() ? "; a text that begins with a dash goes after --"
+                                   : ""));
 }
 
 void Options::check_combinations() const {
@@ -178,23 +150,8 @@ class Options::Parser {
   // Refuses the words that belong to no option or argument.
   void check_extras() const {
     if (extras_.empty()) return;
-    const std::string& extra = extras_.front();
-    if (extra == "--") {
-      throw UsageError("unexpected argument '--': only the first -- ends the options");
-    }
-    if (is_option(extra)) options_.refuse_option(extra);
-    const bool has_arguments = std::ranges::any_of(options_.options_, &Option::is_argument);
-    const auto is_late = [this](const Option& option) {
-      return option.is_marked && find(option.values.back()) != nullptr;
-    };
-    const auto late = std::ranges::find_if(options_.options_, is_late);
-    throw UsageError(
-        "unexpected argument '" + extra + "'" +
-        (late != options_.options_.end()
-             ? ": '" + late->values.back() + "' after the -- is no option, but the " + late->names
-         : options_.takes_text() ? ": put a text of several words in quotes"
-         : has_arguments         ? ""
-                                 : ": name a model with -m"));
+    throw UsageError("unexpected argument '" + extras_.front() + "'" +
+                     (options_.takes_text() ? ": put a text of several words in quotes" : ""));
   }
 
  private:
@@ -225,7 +182,10 @@ class Options::Parser {
   Option* find_short(const std::string& word) const {
     const std::string name = word.substr(0, word.find('='));
     Option* const option = name.starts_with("--") ? nullptr : find(name.substr(0, 2));
-    if (option == nullptr || !option->takes_value() || find('-' + name) != nullptr) return nullptr;
+    if (option == nullptr || !option->takes_value() || option->may_lack_value ||
+        find('-' + name) != nullptr) {
+      return nullptr;
+    }
     const bool is_number = std::isdigit(static_cast<unsigned char>(word[2])) != 0;
     return is_number || option->form != "N" ? option : nullptr;
   }
@@ -246,7 +206,6 @@ class Options::Parser {
     };
     const auto argument = std::ranges::find_if(options_.options_, is_free);
     if (argument == options_.options_.end()) return extras_.push_back(word);
-    argument->is_marked = has_ended_;
     give(*argument, word);
   }
 
@@ -273,11 +232,16 @@ class Options::Parser {
 };
 
 void Options::parse(const Arguments& arguments) {
-  const Option& wants_help = add("-h,--help", "", "Print this and exit", [](const std::string&) {});
+  const bool is_short = !common_.empty();
+  Option& wants_help = add("-h,--help", is_short ? "[all]" : "",
+                           is_short ? "Print this and exit; all: with all options"
+                                    : "Print this and exit",
+                           [](const std::string&) {});
+  wants_help.may_lack_value = is_short;
   Parser parser(*this, arguments);
   parser.run();
   if (wants_help.is_given()) {
-    write_stdout(help());
+    write_stdout(help(!is_short || wants_help.values.back() == "all"));
     throw HelpPrinted();
   }
   for (const Option& option : options_) {
@@ -287,7 +251,7 @@ void Options::parse(const Arguments& arguments) {
   parser.check_extras();
 }
 
-std::string Options::help() const {
+std::string Options::help(bool with_all) const {
   const std::size_t columns = text_columns(stdout);
   const auto help_on = [columns](const Option& option) {
     std::string name = "  " + option.names;
@@ -307,6 +271,14 @@ std::string Options::help() const {
   }
   text += '\n';
   if (!arguments.empty()) text += "\nArguments:\n" + arguments;
+  if (!with_all) {
+    text += "\nCommon options:\n";
+    for (const Option& option : options_) {
+      if (std::ranges::count(common_, option.name()) != 0) text += help_on(option);
+    }
+    text += help_on(options_.back());  // --help
+    return text + '\n' + filled_paragraphs(details_.substr(details_.find("Examples:")), columns);
+  }
   for (const std::string& group : groups) {
     text += '\n' + group + ":\n";
     for (const Option& option : options_) {

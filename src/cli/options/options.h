@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -33,9 +34,6 @@ void refuse_own_input(const std::string& option, const std::string& input,
 /// Thrown by Options::parse() after it has printed the help.
 struct HelpPrinted {};
 
-/// Returns the name that an option has in the table of options and in JSON: "top_k" for "--top-k".
-[[nodiscard]] std::string table_name(std::string option);
-
 /// An option such as "-t,--threads", or an argument without dashes such as "FILE".
 struct Option {
   std::string names;  ///< the short name if there is one, a comma, and the long name
@@ -54,7 +52,6 @@ struct Option {
   bool may_lack_value = false;  ///< if no word follows, or if the next word is an option
 
   std::vector<std::string> values = {};  ///< those of the command line; "true" for a switch
-  bool is_marked = false;                ///< whether a -- precedes it on the command line
 
   /// The name that messages use: the long one.
   [[nodiscard]] std::string name() const { return names.substr(names.find(',') + 1); }
@@ -136,20 +133,25 @@ class Options {
   /// All of them, in the order in which they were added.
   [[nodiscard]] const std::deque<Option>& all() const { return options_; }
 
-  /// Returns the help: the summary, how to call the command, the arguments, the groups of options
-  /// and the details. Lines follow the width of the terminal; see text_columns().
-  [[nodiscard]] std::string help() const;
+  /// The help shows only these options and the examples at the end of the details. `--help all`
+  /// shows everything.
+  void set_common(std::vector<std::string> names) { common_ = std::move(names); }
+
+  /// Returns the help: the summary, how to call the command, the arguments, the options, all in
+  /// their groups or only the common ones, and the details. Lines follow the width of the terminal;
+  /// see text_columns().
+  [[nodiscard]] std::string help(bool with_all) const;
 
  private:
   class Parser;
 
   [[nodiscard]] bool takes_text() const;
-  [[nodiscard]] bool is_filter() const;
   [[noreturn]] void refuse_option(const std::string& word) const;
   void check_combinations() const;
 
   std::string command_, summary_, details_;
   std::string group_ = "Options";
+  std::vector<std::string> common_ = {};  // long names
   std::deque<Option> options_;  // a deque, so that references stay valid
 };
 

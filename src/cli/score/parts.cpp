@@ -40,7 +40,7 @@ void TextParts::encode_some() {
       reject("the text is longer than 256 MiB: split it");
     std::string text = text_.substr(0, part);
     text_.erase(0, part);
-    if (bytes_ == 0) skip_byte_order_mark(text, file_.name());
+    if (bytes_ == 0) skip_byte_order_mark(text);
     encode(text);
   }
 }

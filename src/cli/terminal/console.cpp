@@ -31,7 +31,7 @@ std::string read_all(int file, const std::string& name) {
     text.append(buffer, static_cast<std::size_t>(count));
     if (text.size() > kMaxBytes) reject(name, " is longer than 256 MiB: split it");
   }
-  skip_byte_order_mark(text, name);
+  skip_byte_order_mark(text);
   return text;
 }
 
@@ -59,18 +59,6 @@ void report_in_log(const std::string& line) {
 
 }  // namespace
 
-std::string shell_word(const std::string& argument) {
-  const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80 ||
-           std::string_view("%+,-./:=@_").find(c) != std::string_view::npos ||
-           c == std::filesystem::path::preferred_separator;
-  };
-  if (std::ranges::all_of(argument, is_plain)) return argument;
-  std::string word = "'";
-  for (const char c : argument) word += c == '\'' ? "'\\''" : std::string(1, c);
-  return word + "'";
-}
-
 void write_stdout(std::string_view text) {
   if (is_terminal(stdout)) erase_line();
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
@@ -85,33 +73,8 @@ void write_stderr(std::string_view text) {
   std::fflush(stderr);
 }
 
-void note_byte_order_mark(std::string_view name) {
-  print_error(concat(name, " begins with a byte order mark, which is skipped"));
-}
-
-void refuse_other_encodings(std::string_view text, const std::string& name) {
-  const bool is_file = name != shown_input("-");
-  if (text.starts_with("\x1f\x8b")) {
-    reject("the text is compressed by gzip; expected UTF-8: decompress it with 'gzip -dc",
-           is_file ? concat(" ", name) : "", "'");
-  }
-  const bool is_utf32 = text.starts_with(std::string_view("\xff\xfe\0\0", 4)) ||
-                        text.starts_with(std::string_view("\0\0\xfe\xff", 4));
-  const bool is_utf16 = text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
-  if (!is_utf32 && !is_utf16) return;
-  const std::string_view encoding = is_utf32 ? "UTF-32" : "UTF-16";
-  reject("the text is ", encoding, ", because it begins with ", encoding,
-         "'s byte order mark; expected UTF-8: convert it with 'iconv -f ", encoding, " -t UTF-8",
-         is_file ? concat(" ", name, "' or, in PowerShell, 'Get-Content ", name,
-                          " | Set-Content -Encoding utf8 NEW'")
-                 : "' or, in PowerShell, '$OutputEncoding = [Text.Encoding]::UTF8'");
-}
-
-void skip_byte_order_mark(std::string& text, const std::string& name) {
-  refuse_other_encodings(text, name);
-  if (!text.starts_with(kByteOrderMark)) return;
-  text.erase(0, kByteOrderMark.size());
-  note_byte_order_mark(name);
+void skip_byte_order_mark(std::string& text) {
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
 }
 
 void reject_with_errno(const std::string& message) { reject(message, ": ", reason_of(errno)); }
@@ -142,13 +105,6 @@ std::string read_prompt_input(const std::string& name) {
   return text;
 }
 
-void note_file_as_text(const std::string& text) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path_of(text), ignored) || printable(text) != text) return;
-  print_error(
-      concat("'", text, "' is taken as a text; to read the file, write -f ", shell_word(text)));
-}
-
 std::optional<std::string> read_line() {
   std::string line;
   int c = std::getc(stdin);
@@ -157,7 +113,7 @@ std::optional<std::string> read_line() {
   for (; c != EOF && c != '\n'; c = std::getc(stdin)) line += static_cast<char>(c);
   if (c == '\n' && line.ends_with('\r')) line.pop_back();
   static bool is_first = true;
-  if (std::exchange(is_first, false)) skip_byte_order_mark(line, shown_input("-"));
+  if (std::exchange(is_first, false)) skip_byte_order_mark(line);
   return line;
 }
 

@@ -10,10 +10,6 @@
 
 namespace gpt2::cli {
 
-/// Returns an argument of a command as one word of a shell: in quotes, as POSIX has them, if it has
-/// a character that may mean something to a shell.
-[[nodiscard]] std::string shell_word(const std::string& argument);
-
 /// Writes all of `text` to standard output and flushes it. Throws Error if that fails, for example
 /// because the disk is full. If standard output is a pipe whose reader has gone away, ends the
 /// process by SIGPIPE, like a program that does not ignore this signal.
@@ -24,16 +20,11 @@ void write_stdout(std::string_view text);
 void write_stderr(std::string_view text);
 
 /// Reads a file to its end. The name - means standard input; if that is a terminal, first prints on
-/// standard error that the command waits for a text. Skips a byte order mark at the beginning, and
-/// prints a note about it. Throws Error if the file cannot be read or is longer than 256 MiB.
+/// standard error that the command waits for a text. Skips a byte order mark at the beginning. Throws Error if the file cannot be read or is longer than 256 MiB.
 [[nodiscard]] std::string read_input(const std::string& name);
 
 /// The same without one newline or CRLF at the end, which an editor or echo has added.
 [[nodiscard]] std::string read_prompt_input(const std::string& name);
-
-/// If a text that was given in full is the name of a file, prints a note on standard error that it
-/// is taken as a text, and that -f reads the file.
-void note_file_as_text(const std::string& text);
 
 /// Returns the name of a file for messages: "standard input" for "-", and otherwise the name
 /// itself.
@@ -43,21 +34,11 @@ void note_file_as_text(const std::string& text);
 /// the text.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-/// Prints a note on standard error that the file of this name begins with a byte order mark, which
-/// is skipped.
-void note_byte_order_mark(std::string_view name);
-
-/// Throws Error(invalid_argument) if a text begins with the byte order mark of UTF-16 or UTF-32, or
-/// like a file of gzip. The message says how to convert the file of this name. Other bytes that are
-/// not UTF-8 are no error, because GPT-2 has tokens for them.
-void refuse_other_encodings(std::string_view text, const std::string& name);
-
-/// Removes a byte order mark from the beginning of a text and prints this note. Throws what
-/// refuse_other_encodings() throws.
-void skip_byte_order_mark(std::string& text, const std::string& name);
+/// Removes a byte order mark from the beginning of a text.
+void skip_byte_order_mark(std::string& text);
 
 /// Reads a line of standard input. Returns it without its newline or CRLF, or nothing at the end of
-/// the input. Skips a byte order mark before the first line, and prints a note about it. Throws
+/// the input. Skips a byte order mark before the first line. Throws
 /// Error if the input cannot be read.
 [[nodiscard]] std::optional<std::string> read_line();
 
