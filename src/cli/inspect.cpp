@@ -228,20 +228,19 @@ class Summary {
     for (std::size_t i = 0; i < result_.found.norms.size(); ++i) {
       const std::vector<NormInspection>& norms = result_.found.norms[i];
       const std::string name = norm_name(i, of_.model.config().n_layer);
-      text += format("%-11s %8.3f %9.3g %6.1f %6.1f\n", name.c_str(),
-                     mean_of(norms, &NormInspection::mean),
-                     mean_of(norms, &NormInspection::variance),
-                     mean_of(norms, &NormInspection::input_norm),
-                     mean_of(norms, &NormInspection::output_norm));
+      text += format(
+          "%-11s %8.3f %9.3g %6.1f %6.1f\n", name.c_str(), mean_of(norms, &NormInspection::mean),
+          mean_of(norms, &NormInspection::variance), mean_of(norms, &NormInspection::input_norm),
+          mean_of(norms, &NormInspection::output_norm));
     }
     return text;
   }
 
   [[nodiscard]] std::string predictions() const {
-    std::string text =
-        section("\nNext token: what the model would predict if it ended there (the logit lens); KL "
-                "is the distance of this prediction from the last one, in nats",
-                "after                        KL  likeliest, with logprobs\n");
+    std::string text = section(
+        "\nNext token: what the model would predict if it ended there (the logit lens); KL "
+        "is the distance of this prediction from the last one, in nats",
+        "after                        KL  likeliest, with logprobs\n");
     for (std::size_t layer = 0; layer < result_.found.lens.size(); ++layer) {
       const LensInspection& lens = result_.found.lens[layer].back();
       const std::string name = layer == 0 ? "the embeddings" : concat("block ", layer - 1);

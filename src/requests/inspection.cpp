@@ -17,7 +17,8 @@ namespace {
 using nlohmann::json;
 using ChangeKind = PassChange::Kind;
 
-constexpr ChangeKind kChangeKinds[] = {ChangeKind::skip_layer, ChangeKind::skip_head, ChangeKind::skip_mlp, ChangeKind::identity_norm};
+constexpr ChangeKind kChangeKinds[] = {ChangeKind::skip_layer, ChangeKind::skip_head,
+                                       ChangeKind::skip_mlp, ChangeKind::identity_norm};
 
 // Returns the number of a block or a head, from 0 to count - 1, in a place.
 std::size_t read_index(const std::string& text, std::size_t count, const std::string& name) {
@@ -57,7 +58,8 @@ void read_norm(PassChange& change, const Config& config, const std::string& name
 }
 
 // Reads the member with the changes of a kind. A place that is a whole number may be one of JSON.
-void read_changes(InspectionRequest& request, Members& members, ChangeKind kind, const Config& config) {
+void read_changes(InspectionRequest& request, Members& members, ChangeKind kind,
+                  const Config& config) {
   const std::string name = PassChange::kNames[static_cast<std::size_t>(kind)];
   const json* const places = members.find(name);
   if (places == nullptr) return;
@@ -132,8 +134,7 @@ Observer keeper(InspectionResult& result, bool with_attention, const Config& con
   return {.see = see, .wants = wants};
 }
 
-void add_changes(Observer& observer, const std::vector<PassChange>& changes,
-                 const Config& config) {
+void add_changes(Observer& observer, const std::vector<PassChange>& changes, const Config& config) {
   if (changes.empty()) return;
   observer.change = [&](const Intervention& values) {
     for (const PassChange& change : changes) {

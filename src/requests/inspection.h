@@ -48,9 +48,9 @@ struct InspectionRequest {
 };
 
 /// Reads {"prompt": text or token ids, "top": number, "attention": bool, "skip_layer": [2, ...],
-/// "skip_head": ["2.1", ...], "skip_mlp": [2, ...], "identity_norm": ["ln_1.2", ...]}, of which only
-/// "prompt" is required. Throws Error for any other object, and for a text that is empty or longer
-/// than the context.
+/// "skip_head": ["2.1", ...], "skip_mlp": [2, ...], "identity_norm": ["ln_1.2", ...]}, of which
+/// only "prompt" is required. Throws Error for any other object, and for a text that is empty or
+/// longer than the context.
 [[nodiscard]] InspectionRequest read_inspection_request(const nlohmann::json& body,
                                                         const RequestContext& context);
 

@@ -39,21 +39,21 @@ Json json_list(const std::vector<Item>& items, const Make& make) {
 }
 
 Json norm_json(const NormInspection& norm) {
-  Json json = {{"mean", short_number(norm.mean)},
-               {"variance", short_number(norm.variance)},
-               {"rstd", short_number(norm.rstd)}};
+  Json answer = {{"mean", short_number(norm.mean)},
+                 {"variance", short_number(norm.variance)},
+                 {"rstd", short_number(norm.rstd)}};
   if (norm.is_changed()) {
-    json["used_mean"] = short_number(norm.used_mean);
-    json["used_rstd"] = short_number(norm.used_rstd);
+    answer["used_mean"] = short_number(norm.used_mean);
+    answer["used_rstd"] = short_number(norm.used_rstd);
   }
-  json["input_norm"] = short_number(norm.input_norm);
-  json["output_norm"] = short_number(norm.output_norm);
-  json["outliers"] = json_list(norm.outliers, [](const OutlierDimension& outlier) {
+  answer["input_norm"] = short_number(norm.input_norm);
+  answer["output_norm"] = short_number(norm.output_norm);
+  answer["outliers"] = json_list(norm.outliers, [](const OutlierDimension& outlier) {
     return Json{{"dimension", outlier.dimension},
                 {"value", short_number(outlier.value)},
                 {"normalized", short_number(outlier.normalized)}};
   });
-  return json;
+  return answer;
 }
 
 Json update_json(const UpdateInspection& update) {
@@ -84,7 +84,7 @@ Json head_json(const HeadInspection& head, std::size_t layer, std::size_t index)
 class ReportWriter {
  public:
   ReportWriter(const InspectionRequest& request, const InspectionResult& result,
-         const InspectedModel& of)
+               const InspectedModel& of)
       : request_(request), result_(result), of_(of), found_(result.found) {}
 
   [[nodiscard]] Json config() const {
@@ -138,22 +138,22 @@ class ReportWriter {
 
   [[nodiscard]] Json contributions() const {
     return json_list(found_.contributions, [this](const LogitContributions& of) {
-      Json json = {{"id", of.target}};
-      if (of_.tokenizer) json["text"] = of_.tokenizer->bytes(of.target);
-      json.update({{"logit", short_number(of.logit)},
-                   {"wte", short_number(of.wte)},
-                   {"wpe", short_number(of.wpe)},
-                   {"attn", numbers_json(of.attn)},
-                   {"mlp", numbers_json(of.mlp)},
-                   {"ln_f_bias", short_number(of.ln_f_bias)},
-                   {"changes", short_number(of.changes)},
-                   {"heads", Json::array()},
-                   {"attn_bias", numbers_json(of.attn_bias)}});
+      Json parts = {{"id", of.target}};
+      if (of_.tokenizer) parts["text"] = of_.tokenizer->bytes(of.target);
+      parts.update({{"logit", short_number(of.logit)},
+                    {"wte", short_number(of.wte)},
+                    {"wpe", short_number(of.wpe)},
+                    {"attn", numbers_json(of.attn)},
+                    {"mlp", numbers_json(of.mlp)},
+                    {"ln_f_bias", short_number(of.ln_f_bias)},
+                    {"changes", short_number(of.changes)},
+                    {"heads", Json::array()},
+                    {"attn_bias", numbers_json(of.attn_bias)}});
       const std::size_t n_head = of_.model.config().n_head;
       for (std::size_t layer = 0; layer < of.attn.size(); ++layer) {
-        json["heads"].push_back(numbers_json(std::span(of.heads).subspan(layer * n_head, n_head)));
+        parts["heads"].push_back(numbers_json(std::span(of.heads).subspan(layer * n_head, n_head)));
       }
-      return json;
+      return parts;
     });
   }
 
@@ -186,20 +186,14 @@ class ReportWriter {
   }
 
   [[nodiscard]] Json report() const {
-    Json json = {{"model", of_.name},
-                 {"config", config()},
-                 {"changes", changes()},
-                 {"loss", loss_json(found_)},
-                 {"next", next(found_)},
-                 {"tokens", tokens(found_)},
-                 {"norms", norms()},
-                 {"updates", updates()},
-                 {"heads", heads()},
-                 {"mlps", mlps()},
-                 {"lens", lens()},
-                 {"contributions", contributions()}};
-    if (result_.unchanged) json["compared_with"] = comparison();
-    return json;
+    Json answer = {{"model", of_.name},    {"config", config()},
+                   {"changes", changes()}, {"loss", loss_json(found_)},
+                   {"next", next(found_)}, {"tokens", tokens(found_)},
+                   {"norms", norms()},     {"updates", updates()},
+                   {"heads", heads()},     {"mlps", mlps()},
+                   {"lens", lens()},       {"contributions", contributions()}};
+    if (result_.unchanged) answer["compared_with"] = comparison();
+    return answer;
   }
 
  private:
@@ -273,16 +267,16 @@ std::string norm_name(std::size_t norm, std::size_t n_layer) {
 
 Json inspection_json(const InspectionRequest& request, const InspectionResult& result,
                      const InspectedModel& of) {
-  Json json = ReportWriter(request, result, of).report();
+  Json report = ReportWriter(request, result, of).report();
   for (std::size_t head = 0; head < result.attention.size(); ++head) {
     std::span<const float> weights = result.attention[head];
-    Json& rows = json["heads"][head]["weights"] = Json::array();
+    Json& rows = report["heads"][head]["weights"] = Json::array();
     for (std::size_t query = 0; query < request.tokens.size(); ++query) {
       rows.push_back(numbers_json(weights.first(query + 1)));
       weights = weights.subspan(query + 1);
     }
   }
-  return json;
+  return report;
 }
 
 std::string_view inspection_page_begin() {
@@ -292,11 +286,11 @@ std::string_view inspection_page_begin() {
 
 std::string inspection_page(const InspectionRequest& request, const InspectionResult& result,
                             const InspectedModel& of) {
-  Json json = ReportWriter(request, result, of).report();
-  json["inputs"] = inputs_of(result);
-  json["parameters"] = parameters_of(of.model);
-  json["attention"] = attention_of(result);
-  std::string data = json_text(json) + '\n';
+  Json report = ReportWriter(request, result, of).report();
+  report["inputs"] = inputs_of(result);
+  report["parameters"] = parameters_of(of.model);
+  report["attention"] = attention_of(result);
+  std::string data = json_text(report) + '\n';
   // In a script element, "<!--" and "</script" would end the data.
   for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos;) {
     data.replace(at, 1, "\\u003c");

@@ -13,9 +13,7 @@ constexpr const char* kOutOfMemory =
 
 }  // namespace
 
-bool Call::goes_on() const {
-  return !is_cancelled_ && !reply_->is_abandoned();
-}
+bool Call::goes_on() const { return !is_cancelled_ && !reply_->is_abandoned(); }
 
 void Call::send(int status, const Json& body) { send(json_answer(status, body)); }
 

@@ -43,8 +43,8 @@ class Call {
   void end_stream();
 
   /// Answers with an error: in a stream that has begun, as an event. Its status is 400 for an
-  /// Error, 503 if there is no memory or for ServerEnds, and 500 for anything else. If there is no memory for this answer, either, the connection is closed. Makes
-  /// goes_on() false.
+  /// Error, 503 if there is no memory or for ServerEnds, and 500 for anything else. If there is no
+  /// memory for this answer, either, the connection is closed. Makes goes_on() false.
   void fail(std::exception_ptr error) noexcept;
 
   /// Called once, right before the end of the answer is sent, so that what the call has used is

@@ -16,11 +16,12 @@
 namespace gpt2::serve {
 namespace {
 
-constexpr std::size_t kMaxStops = 256;        // each is sought in the text at each token
-constexpr std::size_t kMaxHeld = 64 << 20;    // bytes of one request
-constexpr std::size_t kTextBytes = 4096;      // that a text holds, without its lists
-constexpr std::size_t kLogprobBytes = 16;     // of a log-probability and its token
-constexpr std::size_t kMaxWeights = 16 << 20; // of attention in a page; two bytes each, before base64
+constexpr std::size_t kMaxStops = 256;      // each is sought in the text at each token
+constexpr std::size_t kMaxHeld = 64 << 20;  // bytes of one request
+constexpr std::size_t kTextBytes = 4096;    // that a text holds, without its lists
+constexpr std::size_t kLogprobBytes = 16;   // of a log-probability and its token
+constexpr std::size_t kMaxWeights = 16
+                                    << 20;  // of attention in a page; two bytes each, before base64
 
 // The bytes that one text needs for the lists among its options.
 std::size_t option_bytes(const GenerationOptions& options) {

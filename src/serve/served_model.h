@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "requests/chat.h"
-#include "requests/completion_request.h"
 #include "gpt2/engine.h"
 #include "gpt2/scheduler.h"
 #include "gpt2/tokenizer.h"
+#include "requests/chat.h"
+#include "requests/completion_request.h"
 
 namespace gpt2::serve {
 

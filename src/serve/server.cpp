@@ -32,13 +32,13 @@ std::string log_line(const HttpRecord& record) {
   constexpr std::size_t kMaxPath = 200;
   const double microseconds = seconds_since(record.begin) * 1e6;
   const Json json = {{"time", time_text(std::chrono::system_clock::now())},
-                    {"id", record.id},
-                    {"client", record.client},
-                    {"method", record.method.substr(0, kMaxPath)},
-                    {"path", record.path.substr(0, kMaxPath)},
-                    {"status", record.status},
-                    {"complete", record.is_complete},
-                    {"seconds", static_cast<double>(static_cast<long>(microseconds)) / 1e6}};
+                     {"id", record.id},
+                     {"client", record.client},
+                     {"method", record.method.substr(0, kMaxPath)},
+                     {"path", record.path.substr(0, kMaxPath)},
+                     {"status", record.status},
+                     {"complete", record.is_complete},
+                     {"seconds", static_cast<double>(static_cast<long>(microseconds)) / 1e6}};
   // In ASCII, because a path may have characters that control a terminal.
   return json.dump(-1, ' ', true, Json::error_handler_t::replace) + '\n';
 }

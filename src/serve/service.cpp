@@ -117,21 +117,23 @@ Service::Service(std::vector<std::unique_ptr<ServedModel>> models, ServiceOption
 std::optional<HttpAnswer> Service::refuse(const HttpRequest& request) const {
   if (!options_.access.admits_host(request.host)) {
     return json_answer(
-        403, error_json(concat("the host ", quote(request.host, 100),
-                               " is unknown: use localhost or an IP address; the server's option "
-                               "--cors allows ",
-                               quote("http://" + request.host, 110),
-                               ", and with API keys, it takes any"),
-                        "invalid_request_error", "unknown_host"));
+        403, error_json(
+                 concat("the host ", quote(request.host, 100),
+                        " is unknown: use localhost or an IP address; the server's option "
+                        "--cors allows ",
+                        quote("http://" + request.host, 110), ", and with API keys, it takes any"),
+                 "invalid_request_error", "unknown_host"));
   }
   if (!options_.access.admits_origin(request)) {
     return error_answer(403, concat("pages of ", quote(request.origin, 100),
                                     " may not use this server; its option --cors allows an "
                                     "origin"));
   }
-  if (request.method == "OPTIONS" && !options_.access.cors.empty()) return HttpAnswer{.status = 204};
+  if (request.method == "OPTIONS" && !options_.access.cors.empty())
+    return HttpAnswer{.status = 204};
   const Route* const route = find_route(request.path);
-  if (!(route != nullptr && route->is_open) && !options_.access.keys.admits(request.authorization)) {
+  if (!(route != nullptr && route->is_open) &&
+      !options_.access.keys.admits(request.authorization)) {
     HttpAnswer answer = json_answer(
         401, error_json("expected the header \"Authorization: Bearer KEY\" with a key of this "
                         "server",

@@ -19,7 +19,7 @@
 namespace gpt2::serve {
 
 struct ServiceOptions {
-  std::size_t max_requests = 256;     ///< accepted and not answered; further ones get status 503
+  std::size_t max_requests = 256;  ///< accepted and not answered; further ones get status 503
   Access access = {};
   GenerationOptions command_defaults = {};  ///< of gpt2 generate, with which the page begins
 };

@@ -235,8 +235,10 @@ TEST_CASE("inspect refuses in one line what it cannot show") {
            {{"--skip-layer", "6", kText}, 2, "--skip-layer: expected a whole number from 0 to 5"},
            {{"--skip-head", "1", kText}, 2, "--skip-head: expected N.H"},
            {{"--skip-head", "1.x", kText}, 2, "found '1.x'"},
-           {{"--skip-head", "1.4", kText}, 2, "the head of --skip-head: expected a whole number "
-                                              "from 0 to 3, found '4'"},
+           {{"--skip-head", "1.4", kText},
+            2,
+            "the head of --skip-head: expected a whole number "
+            "from 0 to 3, found '4'"},
            {{"--skip-head", "6.1", kText}, 2, "the block of --skip-head"},
            {{"--identity-norm", "ln_1", kText}, 2, "found 'ln_1'"},
            {{"--identity-norm", "ln_f.1", kText}, 2, "expected ln_1.N, ln_2.N or ln_f"}}) {

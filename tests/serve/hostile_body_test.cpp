@@ -52,7 +52,8 @@ std::vector<std::string> names_of(const std::string& path) {
     names.insert(names.end(), {"encoding_format", "dimensions", "pooling", "layer"});
     return names;
   }
-  const auto more = split(R"(n best_of echo suffix stream stream_options max_tokens max_length stop_strings
+  const auto more =
+      split(R"(n best_of echo suffix stream stream_options max_tokens max_length stop_strings
 do_sample truncate max_completion_tokens top_logprobs tools tool_choice
 functions function_call audio response_format metadata)");
   names.insert(names.end(), more.begin(), more.end());
@@ -64,7 +65,8 @@ functions function_call audio response_format metadata)");
 }
 
 // Values of every type, as texts, because json cannot hold all of them.
-const std::vector<std::string> kValues = split(R"(null true false 0 1 -1 1.5 -0.0 1e-400 1e308 -1e308 1e999 18446744073709551615
+const std::vector<std::string> kValues =
+    split(R"(null true false 0 1 -1 1.5 -0.0 1e-400 1e308 -1e308 1e999 18446744073709551615
 18446744073709551616 -9223372036854775809 "" "x" "\u0000" "\ud83d\ude00" [] {} [[]] [{}]
 [null] [1] [-1] [1.5] [999999999999] ["a",1] [["a"]] [[1],[2]] [[1,2,3]] {"a":1}
 {"1":1e999} {"1":"a"} {"-1":1} {"99999":1} [[[1],1e999]] [[[1],null]] [1,"a"] [0,0]
@@ -241,8 +243,7 @@ TEST_CASE("long names, long texts and long lists have short answers") {
   check_refused(server().post("/v1/completions", {{"prompt", "a"}, {"stop", json{{"a", mega}}}}),
                 "stop");
   check_refused(server().post("/v1/completions", {{"prompt", mega}}), "tokens");
-  check_refused(server().post("/v1/completions", {{"prompt", std::string(many, ' ')}}),
-                "tokens");
+  check_refused(server().post("/v1/completions", {{"prompt", std::string(many, ' ')}}), "tokens");
   check_refused(server().post("/v1/completions", {{"prompt", json(std::vector<int>(2000000, 97))}}),
                 "tokens");
   check_refused(

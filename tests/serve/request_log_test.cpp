@@ -115,8 +115,8 @@ TEST_CASE("--log-requests writes a line for each request, without prompts and ke
 
 TEST_CASE("a client that leaves has one line in the log: 499, unless it has had its answer") {
   const TemporaryDirectory place;
-  TestServer server(alphabet({"--log-requests", "--parallel", "1", "--unix",
-                              (place.path() / "socket").string()}));
+  TestServer server(alphabet(
+      {"--log-requests", "--parallel", "1", "--unix", (place.path() / "socket").string()}));
   const std::string request = http_request("POST", "/v1/completions", kNormal.dump());
   HttpClient answered = server.connect(), running = server.connect(), waiting = server.connect();
   check_normal(answered.ask(request));
