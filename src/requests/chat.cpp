@@ -6,10 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "requests/options.h"
-#include "requests/tokens.h"
 #include "base/fail.h"
 #include "base/json.h"
+#include "requests/options.h"
+#include "requests/tokens.h"
 
 namespace gpt2 {
 namespace {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <utility>
 
-#include "requests/options.h"
-#include "requests/request_error.h"
 #include "base/utf8.h"
+#include "requests/members.h"
+#include "requests/options.h"
 
 namespace gpt2 {
 namespace {

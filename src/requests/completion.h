@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "requests/completion_request.h"
-#include "requests/json_text.h"
 #include "gpt2/engine.h"
 #include "gpt2/generate.h"
+#include "requests/completion_request.h"
+#include "requests/json_text.h"
 
 // The answers of OpenAI's completions API, as
 // https://platform.openai.com/docs/api-reference/completions documents them.

@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "requests/completion.h"
-#include "requests/completion_request.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/engine.h"
 #include "gpt2/scheduler.h"
 #include "gpt2/session.h"
 #include "gpt2/tokenizer.h"
+#include "requests/completion.h"
+#include "requests/completion_request.h"
 
 namespace gpt2 {
 

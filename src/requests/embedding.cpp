@@ -5,10 +5,10 @@
 #include <span>
 #include <utility>
 
-#include "requests/base64.h"
-#include "requests/tokens.h"
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "requests/json_text.h"
+#include "requests/tokens.h"
 
 namespace gpt2 {
 namespace {

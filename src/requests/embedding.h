@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "gpt2/embed.h"
 #include "requests/completion.h"
 #include "requests/completion_request.h"
-#include "gpt2/embed.h"
 
 // OpenAI's embeddings API, as https://platform.openai.com/docs/api-reference/embeddings documents
 // it.

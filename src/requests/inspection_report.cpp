@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "gpt2/weights.h"
 #include "inspect/page_template.h"
-#include "requests/base64.h"
 #include "requests/inspection.h"
+#include "requests/json_text.h"
 
 namespace gpt2 {
 namespace {

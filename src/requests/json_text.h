@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "gpt2/score.h"
 #include "gpt2/tokenizer.h"
@@ -34,5 +35,8 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json logprobs_json(const std::optional<Tokenizer>& tokenizer,
                                  std::span<const TokenId> tokens,
                                  std::span<const TokenLogprob> scores);
+
+/// Returns the bytes in base64, with padding (RFC 4648, section 4).
+[[nodiscard]] std::string base64(std::string_view bytes);
 
 }  // namespace gpt2

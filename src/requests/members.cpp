@@ -4,12 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "requests/nearest.h"
-#include "requests/request_error.h"
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "generate/options/option_codec.h"
+#include "requests/nearest.h"
+#include "requests/other_names.h"
 
 namespace gpt2 {
 

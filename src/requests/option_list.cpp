@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "requests/options.h"
 #include "generate/options/option_codec.h"
+#include "requests/options.h"
 
 namespace gpt2 {
 namespace {

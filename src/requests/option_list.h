@@ -1,7 +1,7 @@
 #pragma once
 
-#include "requests/json_text.h"
 #include "gpt2/generate.h"
+#include "requests/json_text.h"
 
 namespace gpt2 {
 

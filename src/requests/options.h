@@ -7,9 +7,9 @@
 
 #include "generate/options/check_options.h"  // for the doors
 #include "generate/options/option_codec.h"   // for the doors
-#include "requests/members.h"
 #include "gpt2/generate.h"
 #include "gpt2/option_fields.h"
+#include "requests/members.h"
 
 // The options of a request, whose names are those of HuggingFace's generate() and of OpenAI's API.
 

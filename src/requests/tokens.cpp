@@ -5,10 +5,10 @@
 #include <sstream>
 #include <utility>
 
-#include "requests/request_error.h"
 #include "base/fail.h"
 #include "base/text.h"
 #include "generate/options/option_codec.h"
+#include "requests/members.h"
 
 namespace gpt2 {
 
