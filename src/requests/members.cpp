@@ -9,7 +9,6 @@
 #include "base/utf8.h"
 #include "generate/options/option_codec.h"
 #include "requests/nearest.h"
-#include "requests/other_names.h"
 
 namespace gpt2 {
 
