@@ -1,17 +1,13 @@
 #include "cli/terminal/console.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdlib>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "base/fail.h"
-#include "base/paths.h"
 #include "base/seconds_since.h"
 #include "base/text.h"
 #include "base/utf8.h"
