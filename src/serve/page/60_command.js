@@ -1,8 +1,5 @@
 // The same text as a command.
 
-// Options that the command does not have in this form. The last one changes no text.
-const NOT_OF_COMMAND = ["bad_words_ids", "pad_token_id", "logprobs"];
-
 const quoted = (text) => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 // Returns the arguments that set an option to a value. Which form they have follows from the value.
@@ -18,7 +15,7 @@ function argumentsOf(row, value) {
       : Object.entries(parsed).map(([id, bias]) => `${name}=${id}=${bias}`);
   }
   if (parsed.every(Number.isFinite)) return [`${name}=${parsed.join()}`];
-  return parsed.map(([ids, bias]) => `${name}=${ids.join()}=${bias}`);
+  return parsed.map((one) => Array.isArray(one[0]) ? `${name}=${one[0].join()}=${one[1]}` : `${name}=${one.join()}`);
 }
 
 const nameOfCount = () => state.request.values.get("num_beams") === "1" ? "samples" : "num_return_sequences";
@@ -30,11 +27,8 @@ async function showCommand() {
   const { values, model } = request;
   const set = [...options.values()].filter((row) => isUsed(row, values) &&
       values.get(row.name) !== JSON.stringify(row.command_default));
-  const words = set.filter((row) => !NOT_OF_COMMAND.includes(row.name))
+  const words = set.filter((row) => row.name !== "logprobs")  // which changes no text
     .flatMap((row) => argumentsOf(row, values.get(row.name)));
-  const lacks = set.filter((row) => NOT_OF_COMMAND.slice(0, 2).includes(row.name)).map((row) => row.name);
-  byId("command_note").textContent =
-    lacks.length ? `The command cannot set ${lacks.join(" and ")}, so its text may differ.` : "";
   const text = await textOfPrompt();
   if (state.request !== request) return;  // the page shows another one by now
   const prompt = text !== null ? ["-p", text]
