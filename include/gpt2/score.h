@@ -2,8 +2,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -176,55 +174,6 @@ struct Perplexity {
 [[nodiscard]] Perplexity perplexity(std::span<const TextScore> scores,
                                     std::span<const std::vector<TokenId>> texts,
                                     const Tokenizer& tokenizer);
-
-/// Scores one text that arrives in parts, such as a file that is too large for memory. The scores
-/// and the perplexity have the same bits as those of score() and perplexity() for the whole text,
-/// however the text is divided. Belongs to one thread at a time.
-///
-/// Cost: time as score(); memory as score() for a text of about context + 4,096 tokens, and 48
-/// bytes for each window.
-///
-/// Example:
-///   TextScorer scorer(Engine::shared(model), {.stride = 256}, tokenizer);
-///   for (std::string line; std::getline(std::cin, line);) {
-///     scorer.append(tokenizer.encode(line + '\n'));
-///   }
-///   scorer.finish();
-///   std::cout << scorer.perplexity().by_token.value << '\n';
-class TextScorer {
- public:
-  /// Receives the next tokens of the text and their scores, which are those of TextScore::tokens.
-  using Take = std::function<void(std::span<const TokenId>, std::span<const TokenLogprob>)>;
-
-  /// Words and bytes are counted only with a tokenizer. Calls `take`, unless it is empty, for all
-  /// tokens in order, a few thousand at a time. Throws what score() throws for these options.
-  explicit TextScorer(const Engine& engine, const ScoreOptions& options = {},
-                      std::optional<Tokenizer> tokenizer = {}, Take take = {});
-  ~TextScorer();
-  TextScorer(const TextScorer&) = delete;
-  TextScorer& operator=(const TextScorer&) = delete;
-
-  /// Adds tokens at the end of the text. Whenever there are enough whole windows, scores them.
-  /// ScoreOptions::progress receives the share of the tokens that are being scored then. An
-  /// exception from it or from `take` reaches the caller; the object is then only good for
-  /// perplexity(). Throws Error(invalid_argument) for a token outside the vocabulary, after
-  /// finish(), and if `take` or progress calls it, without adding any.
-  void append(std::span<const TokenId> tokens);
-
-  /// Ends the text and scores the rest of it. Throws Error(invalid_argument) if `take` or progress
-  /// calls it.
-  void finish();
-
-  /// How many tokens at the beginning of the text have been passed to `take`.
-  [[nodiscard]] std::size_t scored_tokens() const noexcept;
-
-  /// The perplexity of the windows that have been scored; after finish(), of the whole text.
-  [[nodiscard]] Perplexity perplexity() const;
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-};
 
 /// The log-probability of a continuation of a context.
 struct ChoiceScore {

@@ -192,7 +192,7 @@ Work embed_texts(const RunArguments& of) {
 }
 
 Work score_with(const RunArguments& of, const ScoringRequest& request) {
-  constexpr std::size_t kText = 800, kLogprob = 80;
+  constexpr std::size_t kText = 1200, kLogprob = 80;
   std::size_t tokens = 0;
   for (const auto& text : request.texts) tokens += text.size();
   for (const auto& choice : request.question.choices) tokens += choice.size();

@@ -1,14 +1,14 @@
 #include "requests/scoring.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/fail.h"
 #include "requests/options.h"
-#include "requests/tokens.h"
 
 namespace gpt2 {
 namespace {
@@ -23,43 +23,32 @@ TokenReader reader_of(const RequestContext& context) {
 
 void read_logprobs(Members& members, const Config& config, ScoringRequest& request) {
   const auto top = members.count("logprobs", 0, std::min(kMaxLogprobs, config.vocab_size));
-  request.with_logprobs = top.has_value();
-  request.options.top_logprobs = top.value_or(0);
+  if (!top) return;
+  request.with_logprobs = true;
+  request.options.top_logprobs = *top;
 }
 
-void add_estimate(Json& record, const std::string& name, const Estimate& estimate) {
-  record[name] = estimate.value;
-  record[name + "_error"] = estimate.standard_error;
+void read_window(Members& members, const Config& config, ScoreOptions& options) {
+  options.context = members.count("context", 2, config.n_positions).value_or(config.n_positions);
+  options.stride = members.count("stride", 1, options.context).value_or(0);
+  options = options.resolved(config);
 }
 
-Json perplexity_record(const Perplexity& found) {
-  Json record = Json::object();
-  record["tokens"] = found.tokens;
-  record["words"] = found.words;
-  record["bytes"] = found.bytes;
-  record["windows"] = found.windows;
-  record["logprob"] = -found.nll;
-  add_estimate(record, "perplexity", found.by_token);
-  add_estimate(record, "word_perplexity", found.by_word);
-  add_estimate(record, "byte_perplexity", found.by_byte);
-  add_estimate(record, "bits_per_byte", found.bits_per_byte);
-  return record;
+Perplexity perplexity_of(std::span<const TextScore> scores,
+                         std::span<const std::vector<TokenId>> texts,
+                         const std::optional<Tokenizer>& tokenizer) {
+  return tokenizer ? perplexity(scores, texts, *tokenizer) : perplexity(scores);
 }
 
 Json texts_json(const ScoringRequest& request, std::span<const TextScore> scores,
                 const std::optional<Tokenizer>& tokenizer) {
-  const auto found = [&](std::size_t first, std::size_t count) {
-    const auto some = scores.subspan(first, count);
-    return tokenizer ? perplexity(some, std::span(request.texts).subspan(first, count), *tokenizer)
-                     : perplexity(some);
-  };
-  Json result = perplexity_record(found(0, scores.size()));
+  const std::span<const std::vector<TokenId>> ids(request.texts);
+  Json result = perplexity_json(perplexity_of(scores, ids, tokenizer), request.options);
   Json& texts = result["texts"] = Json::array();
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    Json& text = texts.emplace_back(perplexity_record(found(i, 1)));
-    if (request.with_logprobs) {
-      text["logprobs"] = logprobs_json(tokenizer, request.texts[i], scores[i].tokens);
-    }
+    const Perplexity found = perplexity_of(scores.subspan(i, 1), ids.subspan(i, 1), tokenizer);
+    Json& text = texts.emplace_back(perplexity_json(found, request.options));
+    if (request.with_logprobs) text["logprobs"] = logprobs_json(tokenizer, ids[i], scores[i].tokens);
   }
   return result;
 }
@@ -71,11 +60,11 @@ std::size_t best_by(const Json& choices, const char* number) {
   return static_cast<std::size_t>(best - choices.begin());
 }
 
-Json choices_json(const ScoringRequest& request, std::span<const ChoiceScore> scores,
-                  const std::optional<Tokenizer>& tokenizer) {
+Json choices_json(const ChoiceQuestion& question, std::span<const ChoiceScore> scores,
+                  bool with_logprobs, const std::optional<Tokenizer>& tokenizer) {
   Json choices = Json::array();
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    const std::vector<TokenId>& ids = request.question.choices[i];
+    const std::vector<TokenId>& ids = question.choices[i];
     Json& choice = choices.emplace_back(Json::object());
     choice["tokens"] = ids.size();
     choice["logprob"] = scores[i].sum;
@@ -85,7 +74,7 @@ Json choices_json(const ScoringRequest& request, std::span<const ChoiceScore> sc
           scores[i].sum / static_cast<double>(tokenizer->decode(ids).size());
     }
     choice["greedy_match"] = scores[i].greedy_match;
-    if (request.with_logprobs) {
+    if (with_logprobs) {
       choice["logprobs"] = logprobs_json(tokenizer, ids, scores[i].tokens);
     }
   }
@@ -99,15 +88,48 @@ Json choices_json(const ScoringRequest& request, std::span<const ChoiceScore> sc
 
 }  // namespace
 
+std::size_t ScoringRequest::tokens() const {
+  std::size_t tokens = question.context.size();
+  for (const auto& choice : question.choices) tokens += choice.size();
+  for (const auto& text : texts) tokens += text.size();
+  return tokens;
+}
+
+bool ScoringRequest::has_same_options(const ScoringRequest& other) const {
+  const auto key = [](const ScoringRequest& request) {
+    const ScoreOptions& o = request.options;
+    return std::tuple(request.is_question(), o.context, o.stride, o.top_logprobs);
+  };
+  return key(*this) == key(other);
+}
+
+void check_scored_length(std::size_t tokens) {
+  if (tokens >= 2) return;
+  reject("expected a text of two tokens or more, because nothing predicts the first one; found ",
+         tokens);
+}
+
+ChoiceQuestion read_question(Members& members, const TokenReader& reader, const Config& config) {
+  ChoiceQuestion question = {reader.read_json(members.need("context"), "context"), {}};
+  const nlohmann::json& choices = members.need("choices");
+  if (!choices.is_array() || choices.empty()) {
+    reject("choices: expected a list with a choice or more, found ",
+           choices.is_array() ? "none" : choices.type_name());
+  }
+  for (const nlohmann::json& choice : choices) {
+    const std::string name = concat("choices[", question.choices.size(), "]");
+    question.choices.push_back(reader.read_json(choice, name));
+  }
+  question.check(config);
+  return question;
+}
+
 ScoringRequest read_texts_to_score(const json& body, const RequestContext& context) {
   ScoringRequest request;
   Members members(body);
   request.texts = reader_of(context).read_list(members.need("texts"), "texts", kMaxTexts);
   read_logprobs(members, context.config, request);
-  const std::size_t n_positions = context.config.n_positions;
-  request.options.context = members.count("context", 2, n_positions).value_or(n_positions);
-  request.options.stride = members.count("stride", 1, request.options.context).value_or(0);
-  request.options = request.options.resolved(context.config);
+  read_window(members, context.config, request.options);
   members.refuse_others();
   return request;
 }
@@ -115,24 +137,38 @@ ScoringRequest read_texts_to_score(const json& body, const RequestContext& conte
 ScoringRequest read_choices_to_score(const json& body, const RequestContext& context) {
   ScoringRequest request;
   Members members(body);
-  request.question.context = reader_of(context).read_json(members.need("context"), "context");
-  const json& choices = members.need("choices");
-  if (!choices.is_array() || choices.empty()) {
-    members.refuse("choices", "a list with a choice or more");
-  }
-  for (const json& choice : choices) {
-    const std::string name = concat("choices[", request.question.choices.size(), "]");
-    request.question.choices.push_back(reader_of(context).read_json(choice, name));
-  }
-  request.question.check(context.config);
+  request.question = read_question(members, reader_of(context), context.config);
   read_logprobs(members, context.config, request);
+  members.refuse_others();
+  return request;
+}
+
+ScoringRequest read_line_to_score(Members& members, const TokenReader& reader,
+                                  const Config& config, std::optional<std::size_t> top_logprobs) {
+  const char* const scored = members.find("choices") != nullptr ? "choices" : "text";
+  for (const char* const prompt : {"prompt", "token_ids"}) {
+    if (members.find(prompt) == nullptr) continue;
+    reject("\"", prompt, "\", which is continued, and \"", scored,
+           "\", which is scored, exclude each other: remove one of them");
+  }
+  ScoringRequest request;
+  if (members.find("choices") != nullptr) {
+    request.question = read_question(members, reader, config);
+  } else {
+    request.texts = {reader.read_json(members.need("text"), "text")};
+    check_scored_length(request.texts[0].size());
+    request.with_logprobs = top_logprobs.has_value();
+    request.options.top_logprobs = top_logprobs.value_or(0);
+    read_logprobs(members, config, request);
+    read_window(members, config, request.options);
+  }
   members.refuse_others();
   return request;
 }
 
 ScoringResult run_scoring(const Engine& engine, const ScoringRequest& request,
                           const std::function<void(double)>& progress) {
-  if (!request.question.choices.empty()) {
+  if (request.is_question()) {
     return {.choices = score_choices(engine, {&request.question, 1}, request.options.top_logprobs,
                                      progress)
                            .front()};
@@ -144,8 +180,62 @@ ScoringResult run_scoring(const Engine& engine, const ScoringRequest& request,
 
 Json scoring_json(const ScoringRequest& request, const ScoringResult& result,
                   const std::optional<Tokenizer>& tokenizer) {
-  return result.choices.empty() ? texts_json(request, result.texts, tokenizer)
-                                : choices_json(request, result.choices, tokenizer);
+  if (!request.is_question()) return texts_json(request, result.texts, tokenizer);
+  return choices_json(request.question, result.choices, request.with_logprobs, tokenizer);
+}
+
+std::vector<Json> score_lines(const Engine& engine, const std::optional<Tokenizer>& tokenizer,
+                              std::span<const ScoringRequest* const> lines,
+                              const std::function<void(double)>& progress) {
+  std::vector<Json> results;
+  if (lines.empty()) return results;
+  ScoreOptions options = lines.front()->options;
+  if (lines.front()->is_question()) {
+    std::vector<ChoiceQuestion> questions;
+    for (const ScoringRequest* const line : lines) questions.push_back(line->question);
+    const auto scores = score_choices(engine, questions, 0, progress);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      results.push_back(choices_json(questions[i], scores[i], false, tokenizer));
+    }
+    return results;
+  }
+  std::vector<std::vector<TokenId>> texts;
+  for (const ScoringRequest* const line : lines) texts.push_back(line->texts.front());
+  options.progress = progress;
+  const std::vector<TextScore> scores = score(engine, texts, options);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const Perplexity found = checked_perplexity(engine.model(), tokenizer, texts[i], scores[i]);
+    Json& record = results.emplace_back(perplexity_json(found, options));
+    if (!lines[i]->with_logprobs) continue;
+    record["logprobs"] = logprobs_json(tokenizer, texts[i], scores[i].tokens);
+  }
+  return results;
+}
+
+Perplexity checked_perplexity(const Model& model, const std::optional<Tokenizer>& tokenizer,
+                              const std::vector<TokenId>& text, const TextScore& score) {
+  const Perplexity found = perplexity_of({&score, 1}, {&text, 1}, tokenizer);
+  if (std::isfinite(found.nll)) return found;
+  throw Error(ErrorCode::invalid_file,
+              model.description().files.back().string() +
+                  ": expected finite log-probabilities, found NaN or infinity: the weights are "
+                  "damaged");
+}
+
+Json perplexity_json(const Perplexity& found, const ScoreOptions& options) {
+  Json json = {{"tokens", found.tokens},   {"words", found.words},       {"bytes", found.bytes},
+               {"windows", found.windows}, {"context", options.context}, {"stride", options.stride},
+               {"logprob", -found.nll}};
+  for (const auto& [name, number] : {std::pair{"perplexity", found.by_token},
+                                     {"word_perplexity", found.by_word},
+                                     {"byte_perplexity", found.by_byte},
+                                     {"bits_per_byte", found.bits_per_byte}}) {
+    json[name] = number.value;
+    json[std::string(name) + "_error"] = number.standard_error;
+  }
+  json["hf_weighted_perplexity"] = found.hf_weighted;
+  json["hf_unweighted_perplexity"] = found.hf_unweighted;
+  return json;
 }
 
 }  // namespace gpt2

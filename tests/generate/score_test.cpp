@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 
+#include "generate/score/score_tasks.h"
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
 #include "measure/random_model.h"
@@ -528,113 +528,78 @@ TEST_CASE("scoring tells its progress, and an exception from there cancels it") 
   CHECK_THROWS_AS(choices_with([](double) { throw Cancelled(); }), Cancelled);
 }
 
-TEST_CASE("a text that arrives in parts has the scores and the perplexity of the whole text") {
-  const Engine engine(two_block_model(), {.threads = 2});
-  std::mt19937 random(5);
-  // 9,000 tokens are scored in several groups; a stride as long as a window leaves tokens out.
-  for (const std::size_t size : {0, 1, 2, 7, 300, 9000}) {
-    for (const auto& [context, stride] : {std::pair<std::size_t, std::size_t>{16, 8},
-                                          {16, 16}, {200, 70}, {2, 1}, {3, 2}}) {
-      CAPTURE(size, context, stride);
-      const std::vector<TokenId> text = random_tokens(two_block_model(), size, 11);
-      const ScoreOptions options{.context = context, .stride = stride, .top_logprobs = 1};
-      const TextScore expected = score_one(engine, text, options);
-      std::vector<TokenId> tokens;
-      std::vector<TokenLogprob> scores;
-      TextScorer scorer(engine, options, {}, [&](const auto& ids, const auto& logprobs) {
-        tokens.insert(tokens.end(), ids.begin(), ids.end());
-        scores.insert(scores.end(), logprobs.begin(), logprobs.end());
-      });
-      for (std::span<const TokenId> rest(text); !rest.empty();) {
-        const std::size_t part = std::min<std::size_t>(random() % 3000, rest.size());
-        scorer.append(rest.first(part));
-        rest = rest.subspan(part);
-        CHECK(scorer.scored_tokens() == tokens.size());
-      }
-      scorer.finish();
-      CHECK(tokens == text);
-      CHECK(std::ranges::equal(scores, expected.tokens,
-                               [](const auto& a, const auto& b) { return equal(a, b); }));
-      const Perplexity found = scorer.perplexity(), whole = perplexity({&expected, 1});
-      CHECK(found.nll == whole.nll);
-      CHECK(found.tokens == whole.tokens);
-      CHECK(found.windows == whole.windows);
-      const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
-      CHECK(same(found.by_token.standard_error, whole.by_token.standard_error));
-      CHECK(same(found.hf_weighted, whole.hf_weighted));
-      CHECK(same(found.hf_unweighted, whole.hf_unweighted));
-    }
-  }
-}
-
-TEST_CASE("words and bytes of a text that arrives in parts are those of the whole text") {
-  const Tokenizer& tokenizer = bundled::tokenizer();
-  const Engine engine = Engine::shared(bundled::model());
-  const Texts text = {tokenizer.encode("Once upon a time, there was a cat.\n  It sat down.")};
-  const ScoreOptions options{.context = 6, .stride = 6};
-  const TextScore score = score_one(engine, text[0], options);
-  const Perplexity whole = perplexity({&score, 1}, text, tokenizer);
-  TextScorer scorer(engine, options, tokenizer);
-  for (const TokenId& token : text[0]) scorer.append({&token, 1});
-  scorer.finish();
-  const Perplexity found = scorer.perplexity();
-  CHECK(found.words == whole.words);
-  CHECK(found.bytes == whole.bytes);
-  CHECK(found.by_word.value == whole.by_word.value);
-  CHECK(found.bits_per_byte.standard_error == whole.bits_per_byte.standard_error);
-
-  CHECK(refusal_of([&] { scorer.append(text[0]); }).find("is finished") != std::string::npos);
-  TextScorer other(engine);
-  CHECK_THROWS_AS(other.append(std::vector<TokenId>{1, 4096}), Error);
-  CHECK(other.scored_tokens() == 0);
-}
-
 TEST_CASE("scoring refuses options out of range and tokens outside the vocabulary") {
   const Engine engine = Engine::shared(two_block_model());
-  const auto refusal = [&](const Texts& texts, const ScoreOptions& options) {
-    return refusal_of([&] { static_cast<void>(score(engine, texts, options)); });
+  const auto names = [](const auto& call, const std::vector<std::string>& facts) {
+    const std::string message = refusal_of(call);
+    CAPTURE(message);
+    for (const std::string& fact : facts) CHECK(message.find(fact) != std::string::npos);
   };
-  CHECK(refusal({}, {.context = 302}) ==
-        "the context of a score must be from 2 to the model's 301 positions, got 302");
-  CHECK(refusal({}, {.context = 1}) ==
-        "the context of a score must be from 2 to the model's 301 positions, got 1");
-  CHECK(refusal({}, {.context = 20, .stride = 21}) ==
-        "the stride of a score must be from 1 to its context of 20 tokens, got 21");
-  CHECK(refusal({}, {.top_logprobs = 204}) ==
-        "the 204 likeliest tokens are asked for, "
-        "but the vocabulary has 203: ask for at most as many");
-  for (const TokenId bad : {-1, 203}) {
-    CHECK(refusal({{1, 2}, {1, 2, bad}}, {}) ==
-          "text 2, token 3: expected an id from 0 to 202, got " + std::to_string(bad));
-  }
-  const auto choice_refusal = [&](std::size_t context, const Texts& choices, std::size_t top = 0) {
-    return refusal_of([&] {
-      static_cast<void>(score_choices(engine, std::vector<TokenId>(context, 1), choices, top));
-    });
+  const auto refuses = [&](const Texts& texts, const ScoreOptions& options,
+                           const std::vector<std::string>& facts) {
+    names([&] { static_cast<void>(score(engine, texts, options)); }, facts);
   };
-  CHECK(choice_refusal(0, {{1}}) ==
-        "the context has no tokens, so nothing predicts the first token of a choice: give at least "
-        "one, for example the end-of-text token");
-  CHECK(choice_refusal(1, {{1}, {}}) == "choice 2 has no tokens: give at least one");
-  CHECK(choice_refusal(300, {{1}, {1, 2, 3}}) ==
-        "the context and choice 2 have 303 tokens, but the model takes at most 302: shorten the "
-        "context");
-  CHECK(choice_refusal(1, {{1, 203}}) ==
-        "choice 1, token 2: expected an id from 0 to 202, got 203");
+  refuses({}, {.context = 302}, {"context", "2 to", "301", "got 302"});
+  refuses({}, {.context = 1}, {"context", "got 1"});
+  refuses({}, {.context = 20, .stride = 21}, {"stride", "1 to", "20", "got 21"});
+  refuses({}, {.top_logprobs = 204}, {"204", "203"});
+  refuses({{1, 2}, {1, 2, -1}}, {}, {"text 2, token 3", "0 to 202", "got -1"});
+  refuses({{1, 2}, {1, 2, 203}}, {}, {"text 2, token 3", "0 to 202", "got 203"});
+  const auto refuses_choices = [&](std::size_t context, const Texts& choices, std::size_t top,
+                                   const std::vector<std::string>& facts) {
+    names(
+        [&] {
+          static_cast<void>(score_choices(engine, std::vector<TokenId>(context, 1), choices, top));
+        },
+        facts);
+  };
+  refuses_choices(0, {{1}}, 0, {"the context has no tokens"});
+  refuses_choices(1, {{1}, {}}, 0, {"choice 2 has no tokens"});
+  refuses_choices(300, {{1}, {1, 2, 3}}, 0, {"choice 2", "303", "302"});
+  refuses_choices(1, {{1, 203}}, 0, {"choice 1, token 2", "0 to 202", "got 203"});
+  refuses_choices(1, {{1}}, 204, {"204", "203"});
   const std::vector<ChoiceQuestion> questions = {{{1}, {{2}}}, {{1}, {{2}, {}}}};
-  CHECK(refusal_of([&] { static_cast<void>(score_choices(engine, questions)); }) ==
-        "question 2: choice 2 has no tokens: give at least one");
-  CHECK(choice_refusal(1, {{1}}, 204) ==
-        "the 204 likeliest tokens are asked for, "
-        "but the vocabulary has 203: ask for at most as many");
+  names([&] { static_cast<void>(score_choices(engine, questions)); }, {"question 2: choice 2"});
 
   const Texts texts = {{1, 2, 3}};
   const auto scores = score(engine, texts);
-  CHECK(refusal_of([&] {
-          static_cast<void>(perplexity(scores, Texts{{1, 2}}, bundled::tokenizer()));
-        }) == "text 1 has 2 tokens, but its score has 3: give the texts that were scored");
-  CHECK(refusal_of([&] { static_cast<void>(perplexity(scores, {}, bundled::tokenizer())); }) ==
-        "got 0 texts with 1 scores: give the texts that were scored");
+  for (const Texts& others : {Texts{{1, 2}}, Texts{}}) {
+    names([&] { static_cast<void>(perplexity(scores, others, bundled::tokenizer())); },
+          {"texts that were scored"});
+  }
+}
+
+TEST_CASE("a text that is scored in groups has the same scores, also if the work ends early") {
+  const Engine engine(two_block_model(), {.threads = 2});
+  for (const std::size_t size : {0, 1, 2, 300, 9000}) {
+    for (const auto& [context, stride] :
+         {std::pair<std::size_t, std::size_t>{16, 8}, {16, 16}, {200, 70}, {2, 1}}) {
+      CAPTURE(size, context, stride);
+      const std::vector<TokenId> text = random_tokens(two_block_model(), size, 11);
+      ScoreOptions options{.context = context, .stride = stride, .top_logprobs = 1};
+      const TextScore expected = score_one(engine, text, options);
+      std::size_t reached = 0, groups = 0;
+      TextScore found;
+      score_in_groups(found, engine, text, options, [&](std::size_t begin, std::size_t end) {
+        CHECK(begin == reached);
+        reached = end;
+        ++groups;
+      });
+      CHECK(reached == text.size());
+      CHECK(equal(found, expected));
+      if (groups < 2) continue;
+      struct Cancelled {};
+      options.progress = [](double share) {
+        if (share > 0.6) throw Cancelled();
+      };
+      CHECK_THROWS_AS(score_in_groups(found, engine, text, options), Cancelled);
+      REQUIRE(!found.windows.empty());
+      CHECK(found.windows.size() < expected.windows.size());
+      for (std::size_t i = 0; i < found.windows.size(); ++i) {
+        CHECK(found.windows[i].nll == expected.windows[i].nll);
+      }
+    }
+  }
 }
 
 TEST_CASE("perplexity refuses windows that score() cannot have made") {
@@ -654,26 +619,6 @@ TEST_CASE("perplexity refuses windows that score() cannot have made") {
   refuses({.begin = 0, .first = 3, .end = 2, .labels = 1});
   refuses({.begin = 1, .first = 1, .end = 2, .labels = 1});
   refuses({.begin = 0, .first = 1, .end = 4, .labels = 0});
-}
-
-TEST_CASE("what a scorer calls cannot use it") {
-  const std::vector<TokenId> text = random_tokens(two_block_model(), 9000, 3);
-  const ScoreOptions options{.context = 8, .stride = 8};
-  TextScorer* scorer = nullptr;
-  std::size_t refused = 0;
-  const auto use = [&] {
-    CHECK_THROWS_AS(scorer->append(text), Error);
-    CHECK_THROWS_AS(scorer->finish(), Error);
-    ++refused;
-  };
-  ScoreOptions with_progress = options;
-  with_progress.progress = [&](double) { use(); };
-  TextScorer calls(Engine(two_block_model()), with_progress, {}, [&](auto, auto) { use(); });
-  scorer = &calls;
-  calls.append(text);
-  calls.finish();
-  CHECK(refused > 2);
-  CHECK(calls.scored_tokens() == text.size());
 }
 
 }  // namespace gpt2::test::score_test

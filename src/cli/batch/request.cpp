@@ -40,7 +40,6 @@ class RequestReader {
   void take_id(const json& object);
   void read_body(json& body);
   void read_completion(Members& members);
-  void read_scoring(Members& members);
 
   BatchRequest& request_;
   const BatchSettings& settings_;
@@ -93,34 +92,6 @@ void RequestReader::read_completion(Members& members) {
   add_prompt(request, std::move(tokens), context);
 }
 
-// Reads a line with "text" or with "choices".
-void RequestReader::read_scoring(Members& members) {
-  for (const char* const prompt : {"prompt", "token_ids"}) {
-    const char* const scored = members.find("choices") != nullptr ? "choices" : "text";
-    if (members.find(prompt) == nullptr) continue;
-    reject("\"", prompt, "\", which is continued, and \"", scored,
-           "\", which is scored, exclude each other: remove one of them");
-  }
-  const Config& config = context_.config;
-  ScoreRequest& request = request_.scoring.emplace();
-  if (members.find("choices") != nullptr) {
-    request.question = read_question(members, reader_, config);
-    return members.refuse_others();
-  }
-  request.text = reader_.read_json(members.need("text"), "text");
-  check_scored_length(request.text.size());
-  std::optional<std::size_t> top_logprobs = context_.defaults.top_logprobs;
-  const std::size_t most = std::min(kMaxLogprobs, config.vocab_size);
-  if (const auto count = members.count("logprobs", 0, most)) top_logprobs = count;
-  request.with_logprobs = top_logprobs.has_value();
-  ScoreOptions& options = request.options;
-  options.top_logprobs = top_logprobs.value_or(0);
-  options.context = members.count("context", 2, config.n_positions).value_or(config.n_positions);
-  options.stride = members.count("stride", 1, options.context).value_or(0);
-  options = options.resolved(config);
-  members.refuse_others();
-}
-
 // Reads a line in this command's own format, or the body of a line in OpenAI's format.
 void RequestReader::read_body(json& body) {
   if (!body.is_object()) reject("\"body\" is not an object: see OpenAI's batch format");
@@ -141,7 +112,11 @@ void RequestReader::read_body(json& body) {
   }
   members.ignore({"model", "user"});
   refuse_lists(body);
-  if (body.contains("text") || body.contains("choices")) return read_scoring(members);
+  if (body.contains("text") || body.contains("choices")) {
+    request_.scoring = read_line_to_score(members, reader_, context_.config,
+                                          context_.defaults.top_logprobs);
+    return;
+  }
   read_completion(members);
 }
 

@@ -7,18 +7,18 @@
 
 #include "cli/batch/settings.h"
 #include "cli/lines/reader.h"
-#include "cli/score/request.h"
 #include "gpt2/generate.h"
 #include "requests/completion_request.h"
+#include "requests/scoring.h"
 
 namespace gpt2::cli {
 
 /// A request: the contents of a line of the input.
 struct BatchRequest {
   std::optional<std::string> custom_id = {};
-  std::optional<ScoreRequest> scoring = {};  ///< set if the line is to be scored, not continued
-  CompletionRequest completion = {};         ///< several prompts only with --format openai
-  std::exception_ptr error = {};             ///< an Error if the line is invalid
+  std::optional<ScoringRequest> scoring = {};  ///< set if the line is to be scored, not continued
+  CompletionRequest completion = {};           ///< several prompts only with --format openai
+  std::exception_ptr error = {};               ///< an Error if the line is invalid
 };
 
 /// Reads a line: with --lines, the line is the prompt; otherwise, it is a JSON object with a prompt

@@ -89,7 +89,6 @@ class BatchRun {
 
   const Engine& engine_;
   const std::optional<Tokenizer>& tokenizer_;
-  const ScoreRecords score_records_;
   const BatchSettings& settings_;
   const std::uint64_t hash_;
   const InputFile& input_;
@@ -113,7 +112,6 @@ BatchRun::BatchRun(const Engine& engine, const std::optional<Model>& draft,
                    std::uint64_t hash, const InputFile& input, OutputFile& output)
     : engine_(engine),
       tokenizer_(tokenizer),
-      score_records_(engine.model(), tokenizer),
       settings_(settings),
       hash_(hash),
       input_(input),
@@ -239,7 +237,7 @@ void BatchRun::require_json(const Line& line) const {
 // Scores the first line that waits for it, together with further lines that have the same options.
 void BatchRun::score_some() {
   std::vector<Work*> group;
-  std::vector<const ScoreRequest*> requests;
+  std::vector<const ScoringRequest*> requests;
   std::size_t tokens = 0;
   for (Work& work : work_) {
     const auto& scoring = work.request.scoring;
@@ -250,11 +248,18 @@ void BatchRun::score_some() {
     tokens += scoring->tokens();
   }
   if (requests.empty()) return;
-  const std::vector<Json> scores = score_requests(engine_, score_records_, requests);
+  std::vector<Json> scores;
+  try {
+    scores = score_lines(engine_, tokenizer_, requests, [](double) {
+      if (interrupted()) throw Interrupted();
+    });
+  } catch (const Interrupted&) {
+    return;
+  }
   for (std::size_t i = 0; i < scores.size(); ++i) {
     group[i]->scored = score_record_json(group[i]->head, scores[i]);
   }
-  if (!scores.empty()) summary_.tokens += tokens;
+  summary_.tokens += tokens;
 }
 
 // Appends all records that are complete, up to the first one that is not.

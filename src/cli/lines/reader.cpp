@@ -1,7 +1,6 @@
 #include "cli/lines/reader.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include "requests/hash.h"
@@ -15,24 +14,10 @@ namespace {
 
 constexpr std::size_t kBytes = 1 << 16;  // to read at a time
 
-}  // namespace
-
-InputFile::InputFile(const std::string& name, const std::string& what)
-    : name_(shown_input(name)), file_(name == "-" ? open_standard_input() : open_to_read(name)) {
-  if (file_ < 0 && errno == ENOENT && name.find(' ') != std::string::npos) {
-    reject("cannot read '", name_, "': there is no such file; if this is a text, pass it on "
-           "standard input, as in: printf %s 'TEXT' | gpt2 ...");
-  }
-  if (file_ < 0) reject_with_errno("cannot read " + name_);
-  if (is_terminal(file_)) {
-    print_error(concat("waiting for ", what, " on standard input; ", kEndKeys, " ends it"));
-  }
-}
-
-InputFile::~InputFile() { close_file(file_); }
-
-std::size_t InputFile::bytes() const { return is_regular(file_) ? size_of(file_) : 0; }
-
+// Appends up to 64 KiB to `buffer`, the next bytes of a file. Returns false at the end of the file,
+// and if interrupted() becomes true before. Throws Error if the file, whose name is for messages,
+// cannot be read.
+//
 // Polls before every read, because a signal that is only recorded would not interrupt a read that
 // blocks. Asks for the signal even if there is input, because /dev/zero always has some.
 bool read_more(int file, const std::string& name, std::string& buffer) {
@@ -46,6 +31,20 @@ bool read_more(int file, const std::string& name, std::string& buffer) {
   buffer.resize(size + static_cast<std::size_t>(count));
   return count > 0;
 }
+
+}  // namespace
+
+InputFile::InputFile(const std::string& name)
+    : name_(shown_input(name)), file_(name == "-" ? open_standard_input() : open_to_read(name)) {
+  if (file_ < 0) reject_with_errno("cannot read " + name_);
+  if (is_terminal(file_)) {
+    print_error(concat("waiting for lines on standard input; ", kEndKeys, " ends it"));
+  }
+}
+
+InputFile::~InputFile() { close_file(file_); }
+
+std::size_t InputFile::bytes() const { return is_regular(file_) ? size_of(file_) : 0; }
 
 std::string text_of(const Line& line) {
   if (line.text.size() < line.bytes) {

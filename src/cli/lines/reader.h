@@ -14,9 +14,8 @@ inline constexpr std::size_t kMaxLineBytes = 4 << 20;
 class InputFile {
  public:
   /// Opens the file; "-" is standard input. If that is a terminal, prints on standard error that
-  /// the command waits for `what`. Throws Error if the file cannot be opened. If the name looks like
-  /// a text, the message says how to pass one.
-  explicit InputFile(const std::string& name, const std::string& what = "lines");
+  /// the command waits for lines. Throws Error if the file cannot be opened.
+  explicit InputFile(const std::string& name);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
@@ -33,11 +32,6 @@ class InputFile {
   std::string name_;
   int file_;
 };
-
-/// Appends up to 64 KiB to `buffer`, the next bytes of a file. Returns false at the end of the
-/// file, and also if interrupted() becomes true before the end is read. Throws Error if the
-/// file, whose name is for messages, cannot be read.
-bool read_more(int file, const std::string& name, std::string& buffer);
 
 /// A line of a file.
 struct Line {

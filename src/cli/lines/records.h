@@ -37,6 +37,9 @@ inline constexpr std::string_view kLineName = "the line";
 /// any other line.
 [[nodiscard]] std::vector<TokenId> read_record(const TokenReader& reader, const std::string& line);
 
+/// Thrown out of a library's progress function to end the work after an interrupt.
+struct Interrupted {};
+
 /// Returns json_text(value) with a newline.
 [[nodiscard]] std::string line_of(const Json& value);
 

@@ -1,18 +1,232 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
+#include <numbers>
+#include <span>
 #include <vector>
 
 #include "base/fail.h"
 #include "base/system/threads.h"
+#include "base/utf8.h"
 #include "generate/sampling/logprobs.h"
-#include "generate/score/scored_window.h"
-#include "generate/score/window_scores.h"
+#include "generate/sampling/softmax.h"
+#include "generate/score/score_tasks.h"
 #include "generate/writing/tokens.h"
 #include "gpt2/score.h"
 #include "gpt2/session.h"
 
 namespace gpt2 {
 namespace {
+
+// A part of the data: the sum of some quantity over it, and the number of its units.
+struct Part {
+  double sum;
+  double units;
+};
+
+// Returns the sum of all parts divided by the number of their units.
+//
+// The parts are treated as a random sample. Part w of W has the sum s_w and n_w units, and all
+// parts together have N units. The standard error of the ratio R of the two sums is estimated by
+// (Cochran, Sampling Techniques, 6.4)
+//
+//   SE(R)^2 = W / (W - 1) * sum (s_w - R n_w)^2 / N^2
+//
+// If all parts have the same number of units, this is the usual variance of the mean of the means
+// m_w = s_w / n_w: sum (m_w - R)^2 / (W (W - 1)).
+Estimate ratio_of_sums(std::span<const Part> parts) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  double sum = 0.0;
+  double units = 0.0;
+  for (const Part& part : parts) {
+    sum += part.sum;
+    units += part.units;
+  }
+  if (units == 0.0) return {kNan, kNan};
+  const double ratio = sum / units;
+  if (parts.size() < 2) return {ratio, kNan};
+  double squares = 0.0;
+  for (const Part& part : parts) {
+    const double deviation = part.sum - ratio * part.units;
+    squares += deviation * deviation;
+  }
+  const auto count = static_cast<double>(parts.size());
+  return {ratio, std::sqrt(count / (count - 1.0) * squares) / units};
+}
+
+Estimate exp_of(const Estimate& x) {
+  const double value = exp_f64(x.value);
+  return {value, value * x.standard_error};
+}
+
+// score() makes only well-formed windows, but the members of a TextScore are public, so a program
+// may have changed them.
+void check_windows(std::span<const TextScore> scores) {
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    for (std::size_t w = 0; w < scores[i].windows.size(); ++w) {
+      const auto& [begin, first, end, labels, nll] = scores[i].windows[w];
+      if (begin < first && first <= end && end <= scores[i].tokens.size() && labels > 0) continue;
+      reject("text ", i + 1, ", window ", w + 1,
+             ": expected begin < first <= end <= ", scores[i].tokens.size(),
+             " and a label or more, got begin ", begin, ", first ", first, ", end ", end, " and ",
+             labels, " labels: give what score() returned");
+    }
+  }
+}
+
+// The numbers of words and bytes of a token.
+struct ScoredUnits {
+  std::size_t words = 0;
+  std::size_t bytes = 0;
+};
+
+// Returns the units of each token of a text. A word begins at a byte that is not white space and
+// that is the first one or follows white space.
+std::vector<ScoredUnits> units_of(std::span<const TokenId> text, const Tokenizer& tokenizer) {
+  std::vector<ScoredUnits> units;
+  bool after_space = true;
+  for (const TokenId token : text) {
+    const std::string_view bytes = tokenizer.bytes(token);
+    ScoredUnits& of_token = units.emplace_back();
+    of_token.bytes = bytes.size();
+    for (const char byte : bytes) {
+      const bool is_space = is_ascii_space(byte);
+      if (after_space && !is_space) ++of_token.words;
+      after_space = is_space;
+    }
+  }
+  return units;
+}
+
+// Adds up windows and computes the perplexity from the sums.
+class ScoreSummary {
+ public:
+  // `units` are those of the tokens that the window scores; none if they are not counted.
+  void add(const ScoredWindow& window, std::span<const ScoredUnits> units);
+
+  [[nodiscard]] Perplexity perplexity() const;
+
+ private:
+  Perplexity counts_;                       // only the counts and the nll are set
+  std::array<std::vector<Part>, 3> parts_;  // a Part for each window, in tokens, words and bytes
+  Part weighted_ = {0.0, 0.0};
+  Part unweighted_ = {0.0, 0.0};
+};
+
+void ScoreSummary::add(const ScoredWindow& window, std::span<const ScoredUnits> units) {
+  const std::size_t tokens = window.end - window.first;
+  if (tokens == 0) return;
+  std::size_t words = 0, bytes = 0;
+  for (const ScoredUnits& token : units) {
+    words += token.words;
+    bytes += token.bytes;
+  }
+  counts_.tokens += tokens;
+  counts_.words += words;
+  counts_.bytes += bytes;
+  counts_.nll += window.nll;
+  ++counts_.windows;
+  const std::size_t counts[] = {tokens, words, bytes};
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    parts_[i].push_back({window.nll, static_cast<double>(counts[i])});
+  }
+  const double mean = window.nll / static_cast<double>(tokens);
+  const auto weight = static_cast<double>(window.labels - 1);
+  weighted_.sum += weight * mean;
+  weighted_.units += weight;
+  unweighted_.sum += mean;
+  unweighted_.units += 1.0;
+}
+
+Perplexity ScoreSummary::perplexity() const {
+  Perplexity result = counts_;
+  result.by_token = exp_of(ratio_of_sums(parts_[0]));
+  result.by_word = exp_of(ratio_of_sums(parts_[1]));
+  const Estimate by_byte = ratio_of_sums(parts_[2]);
+  result.by_byte = exp_of(by_byte);
+  constexpr double kLog2 = std::numbers::ln2;
+  result.bits_per_byte = {by_byte.value / kLog2, by_byte.standard_error / kLog2};
+  result.hf_weighted = exp_f64(ratio_of_sums({&weighted_, 1}).value);
+  result.hf_unweighted = exp_f64(ratio_of_sums({&unweighted_, 1}).value);
+  return result;
+}
+
+}  // namespace
+
+Perplexity perplexity(std::span<const TextScore> scores) {
+  const DefaultFloatState state;
+  check_windows(scores);
+  ScoreSummary summary;
+  for (const TextScore& text : scores) {
+    for (const ScoredWindow& window : text.windows) summary.add(window, {});
+  }
+  return summary.perplexity();
+}
+
+Perplexity perplexity(std::span<const TextScore> scores,
+                      std::span<const std::vector<TokenId>> texts, const Tokenizer& tokenizer) {
+  const DefaultFloatState state;
+  check_windows(scores);
+  if (texts.size() != scores.size()) {
+    reject("got ", texts.size(), " texts with ", scores.size(),
+           " scores: give the texts that were scored");
+  }
+  ScoreSummary summary;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (texts[i].size() != scores[i].tokens.size()) {
+      reject("text ", i + 1, " has ", texts[i].size(), " tokens, but its score has ",
+             scores[i].tokens.size(), ": give the texts that were scored");
+    }
+    const std::vector<ScoredUnits> units = units_of(texts[i], tokenizer);
+    for (const ScoredWindow& window : scores[i].windows) {
+      summary.add(window, std::span(units).subspan(window.first, window.end - window.first));
+    }
+  }
+  return summary.perplexity();
+}
+
+namespace {
+
+// The scores of two models, a and b, for the tokens that one window scores.
+struct WindowScore {
+  std::size_t tokens = 0;  // the number of these tokens
+  double nll[2] = {};      // the sum of -log p(token) over these tokens for a and for b, in nats
+};
+
+// Computes the comparison from the scores of all windows, except max_logit_change, which is 0.
+// REQUIRES: there is at least one window.
+//
+// Window w scores n_w tokens, all windows together score N tokens, and d_w = nll_b - nll_a is the
+// difference for window w. Both models score the same tokens, so a window that is hard to predict
+// is hard for both, and d_w varies much less than nll_a and nll_b. The difference between the
+// models is therefore significant with far less text than the perplexities alone would need. With
+//
+//   D = sum d_w / N = log(perplexity_b / perplexity_a)
+//
+// the change is exp(D) - 1. ratio_of_sums() estimates the standard error of D, and the derivative
+// of exp(D) - 1 carries it over to the change: SE(change) = exp(D) SE(D).
+PerplexityComparison summarize(std::span<const WindowScore> windows) {
+  PerplexityComparison result{.windows = windows.size()};
+  double total[2] = {};
+  for (const WindowScore& window : windows) {
+    result.tokens += window.tokens;
+    for (std::size_t m = 0; m < 2; ++m) total[m] += window.nll[m];
+  }
+  const auto tokens = static_cast<double>(result.tokens);
+  for (std::size_t m = 0; m < 2; ++m) result.perplexity[m] = exp_f64(total[m] / tokens);
+  std::vector<Part> differences;
+  for (const WindowScore& window : windows) {
+    differences.push_back({window.nll[1] - window.nll[0], static_cast<double>(window.tokens)});
+  }
+  const Estimate mean = ratio_of_sums(differences);  // D
+  // Close to 0, exp(D) - 1 is off by 2^-53. D itself is not more precise, because its sums are
+  // rounded.
+  const double ratio = exp_f64(mean.value);
+  result.change = ratio - 1.0;
+  result.standard_error = ratio * mean.standard_error;
+  return result;
+}
 
 // The number of rows of logits that are held at a time. All rows of a window would take more than a
 // hundred megabytes.

@@ -2,16 +2,60 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/system/threads.h"
 #include "generate/sampling/logprobs.h"
 #include "generate/score/score_tasks.h"
-#include "generate/score/scored_window.h"
 #include "generate/writing/tokens.h"
 
 namespace gpt2 {
+namespace {
+
+// How many tokens score_in_groups() scores at a time, so that short windows share passes.
+constexpr std::size_t kGroupTokens = 4096;
+
+// The score of a token that no window scores.
+constexpr TokenLogprob kUnscored = {std::numeric_limits<float>::quiet_NaN(), 0, {}};
+
+// Returns the sum in double, from the first to the last.
+double sum_of_logprobs(std::span<const TokenLogprob> scores) {
+  double sum = 0.0;
+  for (const TokenLogprob& score : scores) sum += static_cast<double>(score.logprob);
+  return sum;
+}
+
+// Adds the tasks that score these windows of a text. The score of text[i] goes to scores[i].
+void add_tasks(std::vector<ScoreTask>& tasks, std::span<const ScoredWindow> windows,
+               std::span<const TokenId> text, std::span<TokenLogprob> scores) {
+  for (const auto& [begin, first, end, labels, nll] : windows) {
+    if (first == end) continue;
+    tasks.push_back({text.subspan(begin, first - begin),
+                     {{text.subspan(first, end - first), scores.subspan(first, end - first)}}});
+  }
+}
+
+void set_nll(std::span<ScoredWindow> windows, std::span<const TokenLogprob> scores) {
+  for (ScoredWindow& window : windows) {
+    window.nll = -sum_of_logprobs(scores.subspan(window.first, window.end - window.first));
+  }
+}
+
+}  // namespace
+
+std::vector<ScoredWindow> windows_of(std::size_t tokens, std::size_t context, std::size_t stride) {
+  std::vector<ScoredWindow> windows;
+  std::size_t reached = 0;  // the end of the previous window
+  for (std::size_t begin = 0; reached < tokens; begin += stride) {
+    const std::size_t end = std::min(begin + context, tokens);
+    windows.push_back({begin, std::max(reached, begin + 1), end, end - reached});
+    reached = end;
+  }
+  return windows;
+}
+
 ScoreOptions ScoreOptions::resolved(const Config& config) const {
   ScoreOptions options = *this;
   if (options.context == 0) options.context = config.n_positions;
@@ -47,6 +91,37 @@ std::vector<TextScore> score(const Engine& engine, std::span<const std::vector<T
   score_tasks(engine, tasks, options.top_logprobs, options.progress);
   for (TextScore& text : scores) set_nll(text.windows, text.tokens);
   return scores;
+}
+
+void score_in_groups(TextScore& result, const Engine& engine, std::span<const TokenId> text,
+                     const ScoreOptions& given,
+                     const std::function<void(std::size_t begin, std::size_t end)>& take) {
+  const DefaultFloatState state;
+  const ScoreOptions options = given.resolved(engine.model().config());
+  check_tokens(text, engine.model().config(), "the text");
+  result = {std::vector<TokenLogprob>(text.size(), kUnscored), {}};
+  std::vector<ScoredWindow> group;
+  std::size_t reached = 0;  // the end of the previous group
+  for (const ScoredWindow& window : windows_of(text.size(), options.context, options.stride)) {
+    group.push_back(window);
+    if (window.end < std::min(reached + kGroupTokens, text.size())) continue;
+    std::vector<ScoreTask> tasks;
+    add_tasks(tasks, group, text, result.tokens);
+    std::function<void(double)> progress;
+    if (options.progress) {
+      progress = [&](double share) {
+        const double done = static_cast<double>(reached) +
+                            share * static_cast<double>(window.end - reached);
+        options.progress(done / static_cast<double>(text.size()));
+      };
+    }
+    score_tasks(engine, tasks, options.top_logprobs, progress);
+    set_nll(group, result.tokens);
+    result.windows.insert(result.windows.end(), group.begin(), group.end());
+    group.clear();
+    if (take) take(reached, window.end);
+    reached = window.end;
+  }
 }
 
 void ChoiceQuestion::check(const Config& config) const {

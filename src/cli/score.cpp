@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -8,14 +8,11 @@
 #include "cli/generate/writing.h"
 #include "cli/lines/records.h"
 #include "cli/model.h"
-#include "cli/score/parts.h"
-#include "cli/score/report.h"
-#include "cli/score/request.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "cli/tokens.h"
 #include "gpt2/score.h"
-#include "requests/members.h"
+#include "requests/scoring.h"
 
 namespace gpt2::cli {
 namespace {
@@ -47,8 +44,8 @@ its rank (0: the likeliest) and the K likeliest tokens (default 0). With --json,
 A context and a choice are scored as one sequence, without windows. Together they may have at most
 one token more than the model has positions.
 
-A text may be larger than the memory. Ctrl-C ends the scoring of a text and prints the result so
-far, with a line "partial" (in JSON, "partial": true).
+Ctrl-C ends the scoring of a text and prints the result so far, with a line "partial" (in JSON,
+"partial": true).
 
 Results go to standard output as soon as they are known, so > FILE has all of them up to an
 interruption. For files whose scoring takes hours, use gpt2 batch: it scores the lines that --jsonl
@@ -135,131 +132,128 @@ ScoreOptions resolved(const ScoreOptions& options, const Config& config) {
   return options.resolved(config);
 }
 
-// A model with the settings for scoring.
-class Scorer {
- public:
-  explicit Scorer(const Settings& settings)
-      : settings_(settings),
-        engine_(load_model(settings.model), settings.model.engine),
-        options_(resolved(settings.score, engine_.model().config())),
-        records_(engine_.model(), tokenizer_) {
-    if (!settings.tokens) tokenizer_ = load_tokenizer(settings.model.path);
-  }
+struct Scorer {
+  const Settings& settings;
+  Engine engine;
+  ScoreOptions options;
+  std::optional<Tokenizer> tokenizer;
 
-  void score_text();
-  void score_lines() const;
-
- private:
   [[nodiscard]] TokenReader reader() const {
-    return {tokenizer_, engine_.model().config().vocab_size, note_lost_bytes};
+    return {tokenizer, engine.model().config().vocab_size, note_lost_bytes};
   }
-  void take(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores);
-  void score_parts(TextScorer& scorer, TextParts& parts) const;
-  void report(const Perplexity& found, bool is_partial) const;
-  [[nodiscard]] ScoreRequest read_line(const std::string& line) const;
-
-  const Settings& settings_;
-  Engine engine_;
-  ScoreOptions options_;
-  std::optional<Tokenizer> tokenizer_;
-  ScoreRecords records_;
-  Json logprobs_ = Json::array();  // of --json --logprobs
 };
 
-// Receives the scores of tokens of a text with --logprobs.
-void Scorer::take(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores) {
-  const Json list = logprobs_json(tokenizer_, tokens, scores);
-  if (settings_.as_json) {
-    logprobs_.insert(logprobs_.end(), list.begin(), list.end());
-    return;
+std::string in_words(const Estimate& number) {
+  const std::string value = format("%.6g", number.value);
+  if (std::isnan(number.standard_error)) return value;
+  return value + format(" +- %.2g", number.standard_error);
+}
+
+std::string perplexity_in_words(const Perplexity& found, const ScoreOptions& options) {
+  std::string text =
+      concat("tokens         ", found.tokens, " in ", counted(found.windows, "window"), " of ",
+             options.context, " tokens, stride ", options.stride, "\n");
+  text += "perplexity     " + in_words(found.by_token) + " by token\n";
+  if (found.bytes > 0) {
+    if (found.words > 0) {
+      text += "               " + in_words(found.by_word) + " by word (" +
+              counted(found.words, "word") + ")\n";
+    }
+    text += "               " + in_words(found.by_byte) + " by byte (" +
+            counted(found.bytes, "byte") + ")\n";
+    text += "bits per byte  " + in_words(found.bits_per_byte) + '\n';
   }
-  std::string lines;
-  for (const Json& token : list) lines += line_of(token);
-  write_stdout(lines);
+  return text + format("HuggingFace    %.6g by its current recipe, %.6g by its older one\n",
+                       found.hf_weighted, found.hf_unweighted);
 }
 
-// Scores the text to its end or until interrupted().
-void Scorer::score_parts(TextScorer& scorer, TextParts& parts) const {
-  for (auto tokens = parts.next(); !tokens.empty(); tokens = parts.next()) scorer.append(tokens);
-  if (interrupted()) return;
-  check_scored_length(parts.tokens());
-  note_lost_bytes(parts.lost_bytes(), parts.bytes());
-  scorer.finish();
+// Prints the result of a text, or of its beginning.
+void report(const Scorer& scorer, const std::vector<TokenId>& text, const TextScore& score) {
+  const Perplexity found =
+      checked_perplexity(scorer.engine.model(), scorer.tokenizer, text, score);
+  if (scorer.settings.as_json) {
+    Json record = perplexity_json(found, scorer.options);
+    if (interrupted()) record["partial"] = true;
+    if (scorer.settings.with_logprobs) {
+      record["logprobs"] = logprobs_json(scorer.tokenizer, text, score.tokens);
+    }
+    write_stdout(line_of(record));
+  } else if (!scorer.settings.with_logprobs) {
+    const std::string partial = "partial        the beginning of the text, until the interrupt\n";
+    write_stdout((interrupted() ? partial : "") + perplexity_in_words(found, scorer.options));
+  }
 }
 
-void Scorer::score_text() {
-  const std::string name = shown_input(settings_.file);
-  const InputFile file(settings_.file, "a text");
-  TextParts parts(file, tokenizer_, engine_.model().config().vocab_size);
+std::vector<TokenId> read_text(const Scorer& scorer) {
+  const std::string input = read_input(scorer.settings.file);
+  try {
+    std::vector<TokenId> text = scorer.reader().read(input);
+    check_scored_length(text.size());
+    return text;
+  } catch (const Error& error) {
+    throw Error(error.code(), shown_input(scorer.settings.file) + ": " + error.what());
+  }
+}
+
+void score_text(const Scorer& scorer) {
+  std::vector<TokenId> text = read_text(scorer);
   note_interrupts();
-  Progress progress("scoring " + name);
-  ScoreOptions options = options_;
-  std::optional<TextScorer> scorer;
+  Progress progress("scoring " + shown_input(scorer.settings.file));
+  ScoreOptions options = scorer.options;
   options.progress = [&](double share) {
     if (interrupted()) throw Interrupted();
-    const auto before = static_cast<double>(scorer->scored_tokens());
-    const double done = before + share * (static_cast<double>(parts.tokens()) - before);
-    if (const auto all = parts.estimated_tokens()) return progress.part(std::min(done / *all, 1.0));
-    progress.show(counted(parts.tokens(), "token"));
+    progress.part(share);
   };
-  TextScorer::Take take;
-  if (settings_.with_logprobs) {
-    take = [this](const auto& tokens, const auto& scores) { this->take(tokens, scores); };
-  }
-  scorer.emplace(engine_, options, tokenizer_, take);
+  TextScore score;
+  const auto write_tokens = [&](std::size_t begin, std::size_t end) {
+    if (!scorer.settings.with_logprobs || scorer.settings.as_json) return;
+    std::string lines;
+    for (std::size_t i = begin; i < end; ++i) {
+      lines += line_of(logprob_json(scorer.tokenizer, text[i], score.tokens[i]));
+    }
+    write_stdout(lines);
+  };
   try {
-    score_parts(*scorer, parts);
+    score_in_groups(score, scorer.engine, text, options, write_tokens);
   } catch (const Interrupted&) {
-    // The windows that have been scored are reported below.
-  } catch (const Error& error) {
-    throw Error(error.code(), name + ": " + error.what());
+    text.resize(score.windows.empty() ? 0 : score.windows.back().end);
+    score.tokens.resize(text.size());
   }
   progress.done();
-  if (!interrupted() || scorer->scored_tokens() > 0) {
-    report(scorer->perplexity(), interrupted());
-  } else {
+  if (text.empty()) {
     print_error("interrupted; no window was scored, so there is no result");
+  } else {
+    report(scorer, text, score);
   }
   end_if_interrupted();
 }
 
-void Scorer::report(const Perplexity& found, bool is_partial) const {
-  records_.check(found);
-  if (settings_.as_json) {
-    Json record = perplexity_json(found, options_);
-    if (is_partial) record["partial"] = true;
-    if (settings_.with_logprobs) record["logprobs"] = logprobs_;
-    write_stdout(line_of(record));
-  } else if (!settings_.with_logprobs) {
-    const std::string partial = "partial        the beginning of the text, until the interrupt\n";
-    write_stdout((is_partial ? partial : "") + perplexity_in_words(found, options_));
-  }
-}
-
-ScoreRequest Scorer::read_line(const std::string& line) const {
-  ScoreRequest request = {.options = options_, .with_logprobs = settings_.with_logprobs};
-  if (settings_.choices) {
+ScoringRequest read_line(const Scorer& scorer, const std::string& line) {
+  const Settings& settings = scorer.settings;
+  ScoringRequest request = {.options = scorer.options, .with_logprobs = settings.with_logprobs};
+  if (settings.choices) {
     nlohmann::json record;
     parse_object(record, line, kLineName);
     Members members(record);
-    request.question = read_question(members, reader(), engine_.model().config());
+    request.question = read_question(members, scorer.reader(), scorer.engine.model().config());
     return request;
   }
-  request.text = settings_.jsonl ? read_record(reader(), line) : reader().read(line);
-  check_scored_length(request.text.size());
+  request.texts = {settings.jsonl ? read_record(scorer.reader(), line)
+                                  : scorer.reader().read(line)};
+  check_scored_length(request.texts[0].size());
   return request;
 }
 
-void Scorer::score_lines() const {
-  const auto answer = [&](std::span<const ScoreRequest> requests) {
-    std::vector<const ScoreRequest*> pointers;
-    for (const ScoreRequest& request : requests) pointers.push_back(&request);
-    return score_requests(engine_, records_, pointers);
+void score_each_line(const Scorer& scorer) {
+  const auto answer = [&](std::span<const ScoringRequest> requests) {
+    std::vector<const ScoringRequest*> pointers;
+    for (const ScoringRequest& request : requests) pointers.push_back(&request);
+    return gpt2::score_lines(scorer.engine, scorer.tokenizer, pointers);
   };
-  answer_lines<ScoreRequest>(
-      settings_.file, "scoring " + shown_input(settings_.file),
-      [&](const std::string& line) { return read_line(line); },
-      [](const ScoreRequest& request) { return request.tokens(); }, answer);
+  answer_lines<ScoringRequest>(
+      scorer.settings.file, "scoring " + shown_input(scorer.settings.file),
+      [&](const std::string& line) { return read_line(scorer, line); },
+      [](const ScoringRequest& request) { return request.tokens(); }, answer);
 }
 
 }  // namespace
@@ -267,12 +261,14 @@ void Scorer::score_lines() const {
 int score(const Arguments& arguments) {
   const Settings settings = read_settings(arguments);
   Progress loading("loading " + settings.model.path.string());
-  Scorer scorer(settings);
+  const Engine engine(load_model(settings.model), settings.model.engine);
+  Scorer scorer = {settings, engine, resolved(settings.score, engine.model().config()), {}};
+  if (!settings.tokens) scorer.tokenizer = load_tokenizer(settings.model.path);
   loading.done();
   if (settings.choices || settings.per_line || settings.jsonl) {
-    scorer.score_lines();
+    score_each_line(scorer);
   } else {
-    scorer.score_text();
+    score_text(scorer);
   }
   return 0;
 }
