@@ -8,7 +8,6 @@ padding and truncation are those of transformers' page "Padding and truncation".
 import json
 import os
 import pickle
-import re
 import tempfile
 import unittest
 
@@ -48,13 +47,6 @@ class EncodingTest(unittest.TestCase):
         with self.assertRaisesRegex(AttributeError, "no labels: found input_ids, attention_mask"):
             one.labels
 
-    def test_it_is_on_the_cpu(self):
-        inputs = self.tokenizer(self.short)
-        self.assertIs(inputs.to("cpu"), inputs)
-        with self.assertRaisesRegex(gpt2cpp.UnsupportedError, "^device: expected cpu, because .* "
-                                                              "found 'cuda': leave it out$"):
-            inputs.to("cuda")
-
     def test_the_default_is_that_of_a_model(self):
         default = gpt2cpp.Tokenizer()
         self.assertEqual(default(self.short).input_ids, self.ids[self.short])
@@ -67,9 +59,9 @@ class EncodingTest(unittest.TestCase):
         self.assertIsNone(self.tokenizer.pad_token)
         with self.assertRaisesRegex(ValueError, "tokenizer.pad_token = tokenizer.eos_token"):
             self.tokenizer([self.short, self.long], padding=True)
-        with self.assertRaisesRegex(ValueError, "pad_token: the vocabulary has no token '.PAD.'"):
+        with self.assertRaisesRegex(ValueError, r"^pad_token: .*\[PAD\]"):
             self.tokenizer.pad_token = "[PAD]"
-        with self.assertRaisesRegex(ValueError, "pad_token_id: the vocabulary has no token 4096"):
+        with self.assertRaisesRegex(ValueError, "^pad_token_id: .*4096"):
             self.tokenizer.pad_token_id = 4096
         self.tokenizer.pad_token_id = EOS
         self.assertEqual(self.tokenizer.pad_token, "<|endoftext|>")
@@ -90,7 +82,7 @@ class EncodingTest(unittest.TestCase):
         left = [EOS, EOS, *self.ids[self.short]]
         batch = self.tokenizer(self.short, padding="max_length", max_length=6, padding_side="left")
         self.assertEqual((batch.input_ids, self.tokenizer.padding_side), (left, "right"))
-        with self.assertRaisesRegex(ValueError, "^padding_side: expected one of left, right"):
+        with self.assertRaisesRegex(ValueError, "^padding_side: .*up"):
             self.tokenizer(self.short, padding_side="up")
         self.tokenizer.padding_side = "left"
         batch = self.tokenizer(self.short, padding="max_length", max_length=6)
@@ -154,47 +146,15 @@ class EncodingTest(unittest.TestCase):
         self.assertEqual(printed, "return_tensors='np' needs numpy: install it\n")
 
     def test_wrong_arguments(self):
-        cases = [
-            (ValueError, "padding: expected True, False, 'longest' or 'max_length', found 'all'",
-             {"padding": "all"}),
-            (ValueError, "padding: expected True", {"padding": []}),
-            (TypeError, "truncation: expected True or False, found 'yes'", {"truncation": "yes"}),
-            (TypeError, "max_length: expected a whole number, found 'x'", {"max_length": "x"}),
-            (ValueError, "return_tensors: expected 'np' or None, found 'pt': leave it "
-             "out, or give 'np'$",
-             {"return_tensors": "pt"}),
-            (TypeError, "", {"no_such": 1}),
-        ]
-        for kind, message, options in cases:
-            with self.subTest(options), self.assertRaisesRegex(kind, message):
-                self.tokenizer("Once", **options)
-
-    def test_encode_refuses_what_a_call_takes(self):
-        cut = ": use tokenizer(text, truncation=True, max_length=...).input_ids"
-        for name, advice in (
-                ("return_tensors", ": use tokenizer(text, return_tensors='np').input_ids"),
-                ("padding", ": use tokenizer(text, padding=...).input_ids"),
-                ("truncation", cut), ("max_length", cut), ("no_such", "")):
-            with self.assertRaises(TypeError) as caught:
-                self.tokenizer.encode(self.short, **{name: None})
-            self.assertEqual(str(caught.exception), "Tokenizer.encode() got an unexpected keyword "
-                                                    f"argument {name!r}{advice}")
-
-    def test_wrong_sides(self):
-        for name in ("padding_side", "truncation_side"):
-            for wrong in ("up", "", None, ["left"]):
-                with self.assertRaisesRegex(ValueError, f"^{name}: expected one of left, right, "
-                                                        f"found {re.escape(repr(wrong))}$"):
-                    setattr(self.tokenizer, name, wrong)
-            self.assertEqual(getattr(self.tokenizer, name), "right")
-
-    def test_wrong_lengths(self):
-        for kind, wrong in ((ValueError, 0), (ValueError, -5), (TypeError, True), (TypeError, None),
-                            (TypeError, float("inf"))):
-            with self.assertRaisesRegex(kind, "^model_max_length: expected a whole number"):
-                self.tokenizer.model_max_length = wrong
+        for name, value in (("padding", "all"), ("padding", []), ("return_tensors", "pt"),
+                            ("padding_side", "up")):
+            with self.assertRaisesRegex(gpt2cpp.InvalidArgumentError, f"^{name}: expected "):
+                self.tokenizer("Once", **{name: value})
         self.tokenizer.model_max_length = 2
         self.assertEqual(len(self.tokenizer(self.long, truncation=True).input_ids), 2)
+        self.tokenizer.truncation_side = "up"
+        with self.assertRaisesRegex(gpt2cpp.InvalidArgumentError, "^truncation_side: .*'up'"):
+            self.tokenizer(self.long, truncation=True)
 
 
 class VocabularyTest(ModelTest):
@@ -274,29 +234,6 @@ class SpecialTokensTest(unittest.TestCase):
                                 "additional_special_tokens": ["[a]"]})
         self.assertEqual((tokenizer.bos_token, tokenizer.eos_token), ("<|endoftext|>",) * 2)
         self.assertEqual(tokenizer.all_special_tokens, ["<|endoftext|>"])
-
-    def test_a_file_with_a_wrong_setting_is_refused(self):
-        sides = "expected one of left, right, found "
-        cases = [*((name, wrong, sides + repr(wrong))
-                   for name in ("padding_side", "truncation_side")
-                   for wrong in ("up", "", 5, ["left"])),
-                 *(("model_max_length", wrong,
-                    f"expected a whole number of at least 1, found {wrong}") for wrong in (-5, 0)),
-                 *(("model_max_length", wrong, f"expected a whole number, found {wrong!r}")
-                   for wrong in (True, 64.5, "64", [64]))]
-        for name, wrong, message in cases:
-            with self.subTest((name, wrong)):
-                with self.assertRaises(gpt2cpp.InvalidFileError) as caught:
-                    self.tokenizer(tokenizer_config={name: wrong})
-                self.assertRegex(str(caught.exception), "^/.*/tokenizer_config.json: "
-                                                        f"{re.escape(f'{name}: {message}')}$")
-        files = {"tokenizer_config.json": b'{"padding_side": "up"}'}
-        for name in ("vocab.json", "merges.txt"):
-            with open(f"{MODEL}/{name}", "rb") as file:
-                files[name] = file.read()
-        with self.assertRaisesRegex(gpt2cpp.InvalidFileError,
-                                    "^tokenizer_config.json: padding_side: expected one of"):
-            gpt2cpp.Tokenizer.from_bytes(files)
 
     def test_a_file_may_leave_settings_open(self):
         for limit in (None, int(1e30), 1e30):  # transformers writes int(1e30)

@@ -179,7 +179,7 @@ class AdapterTest(ModelTest):
             Instance(prompt, {"max_gen_toks": 3})])
         self.assertEqual(texts, [until, until, self.model.tokenizer.decode(
             self.prompts[0]["greedy_ids"][:3])])
-        with self.assertRaisesRegex(TypeError, "the options of a request: expected a dict"):
+        with self.assertRaisesRegex(ValueError, "the options of a request"):
             self.lm.generate_until([Instance(prompt, ["."])])
 
     def test_a_text_has_room_in_the_context(self):
@@ -209,7 +209,7 @@ class AdapterTest(ModelTest):
         self.assertEqual(Gpt2CppLM(MODEL, dtype="int8").model.dtype, "int8")
         self.assertEqual(lm.tok_decode(lm.tok_encode("Once upon")), "Once upon")
         self.assertEqual(Gpt2CppLM(self.model, add_bos_token=True).tok_encode("Once"), [4095, 443])
-        with self.assertRaisesRegex(FileNotFoundError, "hf download no/model"):
+        with self.assertRaisesRegex(FileNotFoundError, "no/model"):
             Gpt2CppLM("no/model")
         with self.assertRaisesRegex(FileNotFoundError, "has no tokenizer, which the harness needs"):
             Gpt2CppLM(f"{DATA}/oracle/cases/tiny_default")

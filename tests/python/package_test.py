@@ -17,7 +17,6 @@ import pickle
 import pkgutil
 import pydoc
 import re
-import subprocess
 import tempfile
 import unittest
 import weakref
@@ -25,7 +24,7 @@ import weakref
 from support import CC, COMMAND, MODEL, ModelTest, bits, command, main, python, run
 
 import gpt2cpp
-from gpt2cpp import _library, _structs
+from gpt2cpp import _library
 
 try:
     import numpy
@@ -39,35 +38,33 @@ class HeaderTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         with open("include/gpt2/gpt2.h") as file:
-            text = re.sub(r"//.*", "", file.read())
-        cls.functions = {
-            name: 0 if parameters.strip() == "void" else parameters.count(",") + 1
-            for name, parameters in re.findall(r"GPT2_API[^;()]*?(gpt2_\w+)\(([^;]*)\);", text)}
-        cls.structs = dict(
-            (name, body) for body, name in
-            re.findall(r"typedef struct gpt2_\w+ \{(.*?)\} gpt2_(\w+);", text, re.S))
+            cls.header = re.sub(r"//.*", "", file.read())
 
     def test_functions_have_the_parameters_of_the_header(self):
-        self.assertGreater(len(self.functions), 60)
-        declared = {name: len(arguments)
-                    for name, arguments in _library._STATUS_FUNCTIONS.items()}
-        declared.update((name, len(arguments))
-                        for name, (_, arguments) in _library._OTHER_FUNCTIONS.items())
-        for name, count in declared.items():
-            self.assertEqual(count, self.functions.get(name), name)
+        functions = {
+            name: 0 if parameters.strip() == "void" else parameters.count(",") + 1
+            for name, parameters in
+            re.findall(r"GPT2_API[^;()]*?(gpt2_\w+)\(([^;]*)\);", self.header)}
+        self.assertGreater(len(functions), 40)
+        declared = {**_library.STATUS_FUNCTIONS,
+                    **{name: arguments for name, (_, arguments)
+                       in _library.OTHER_FUNCTIONS.items()}}
+        for name, arguments in declared.items():
+            self.assertEqual(len(arguments), functions.get(name), name)
 
     def test_structs_have_the_layout_of_the_c_compiler(self):
-        ours = {name: value for name, value in vars(_structs).items()
+        structs = dict((name, body) for body, name in re.findall(
+            r"typedef struct gpt2_\w+ \{(.*?)\} gpt2_(\w+);", self.header, re.S))
+        ours = {name: value for name, value in vars(_library).items()
                 if isinstance(value, type) and issubclass(value, ctypes.Structure)
-                and value.__module__ == _structs.__name__}
-        self.assertGreater(len(ours), 20)
+                and value.__module__ == _library.__name__}
+        self.assertGreater(len(ours), 6)
         prints = []
         for name, struct in ours.items():
             c_name = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
             members = [member for member, _ in struct._fields_]
-            found = re.findall(r"(\w+)(?=;)", self.structs[c_name])
-            self.assertEqual(members, found, name)  # none is missing
-            for member, _ in struct._fields_:
+            self.assertEqual(members, re.findall(r"(\w+)(?=;)", structs[c_name]), name)
+            for member in members:
                 prints.append(f'printf("{name} {member} %zu %zu\\n", offsetof(gpt2_{c_name}, '
                               f"{member}), sizeof ((gpt2_{c_name}*)0)->{member});")
             prints.append(f'printf("{name} = %zu 0\\n", sizeof(gpt2_{c_name}));')
@@ -75,9 +72,8 @@ class HeaderTest(unittest.TestCase):
             with open(scratch + "/layout.c", "w") as file:
                 file.write("#include <gpt2/gpt2.h>\n#include <stdio.h>\n#include <stddef.h>\n"
                            "int main(void) {\n" + "\n".join(prints) + "\nreturn 0;\n}\n")
-            subprocess.run([CC, "-Iinclude", scratch + "/layout.c", "-o", scratch + "/layout"],
-                           check=True)
-            lines = subprocess.check_output([scratch + "/layout"], text=True).splitlines()
+            run(CC, "-Iinclude", scratch + "/layout.c", "-o", scratch + "/layout")
+            lines = run(scratch + "/layout").splitlines()
         for line in lines:
             name, member, number, size = line.split()
             struct = ours[name]
@@ -87,18 +83,9 @@ class HeaderTest(unittest.TestCase):
                 field = getattr(struct, member)
                 self.assertEqual((field.offset, field.size), (int(number), int(size)), line)
 
-    def test_enumerations_have_the_order_of_the_header(self):
-        from gpt2cpp._observe import OBSERVED
-        from gpt2cpp.errors import BY_STATUS
-        from gpt2cpp.model import DTYPES, KV_TYPES
-        with open("include/gpt2/gpt2.h") as file:
-            header = file.read()
-        for i, error in enumerate(BY_STATUS):
-            name = "OK" if error is None else error.code.upper()
-            self.assertRegex(header, rf"GPT2_{name} = {i}\b")
-        for prefix, names in (("DTYPE", DTYPES), ("OBSERVED", OBSERVED), ("KV", KV_TYPES)):
-            for i, name in enumerate(names):
-                self.assertRegex(header, rf"GPT2_{prefix}_{name.upper()} = {i}\b")
+    def test_statuses_have_an_exception(self):
+        for name in re.findall(r"GPT2_(\w+) = [1-7]\b", self.header.split("GPT2_OK")[1])[:7]:
+            self.assertIn(name.lower(), gpt2cpp.errors.BY_CODE)
 
     def test_the_version_is_that_of_the_project(self):
         with open("include/gpt2/version.h") as file:
@@ -110,11 +97,10 @@ class HeaderTest(unittest.TestCase):
             with open(scratch + "/old.c", "w") as file:
                 file.write("int gpt2_version(void) { return 207; }\n")
             library = scratch + "/libgpt2.so"
-            subprocess.run([CC, "-shared", "-fPIC", scratch + "/old.c", "-o", library], check=True)
+            run(CC, "-shared", "-fPIC", scratch + "/old.c", "-o", library)
             message = python("try: import gpt2cpp\nexcept Exception as e: print(e)",
                              GPT2CPP_LIBRARY=library)
-        self.assertIn(f"expected version {gpt2cpp.__version__} of the library, found 0.2.7",
-                      message)
+        self.assertIn("0.2.7", message)
 
     def test_the_installed_library_is_found(self):
         for folder in ("lib", "lib64"):
@@ -184,28 +170,10 @@ class GenerateTest(ModelTest):
                                    stop_tokens=[11])
         self.assertEqual(len(text.token_ids), 2)
 
-    def test_numbers_outside_of_the_tables_are_refused(self):
-        # generation_fields_test.cpp does the same at the other doors.
-        tried = 0
-        for table in (1, 2):
-            n = ctypes.c_size_t()
-            for row in _library.lib.gpt2_option_fields(table, ctypes.byref(n))[:n.value]:
-                if row.max == row.min:
-                    continue  # the option has no number
-                name = row.name.decode()
-                is_real = name == "length_penalty"
-                number = row.max * 1.001 if is_real else int(row.max) + 1
-                options = {**({"num_beams": 2} if table == 2 else {}), name: number}
-                with self.subTest(options), self.assertRaisesRegex(ValueError, name):
-                    self.model.generate("a", **options)
-                tried += 1
-        self.assertEqual(tried, 3 + 3)
-
     def test_max_length_counts_the_prompt(self):
         ids = self.model.tokenizer.encode("The cat")
         self.assertEqual(len(self.model.generate(ids, max_length=len(ids) + 3).token_ids), 3)
-        with self.assertRaisesRegex(ValueError, "max_length is 2 and includes the prompt, "
-                                                "but the text has 2 tokens already"):
+        with self.assertRaisesRegex(ValueError, "max_length"):
             self.model.generate(ids, max_length=2)
 
     def test_max_length_counts_the_tokens_of_a_session(self):
@@ -217,8 +185,7 @@ class GenerateTest(ModelTest):
                 session.append(before)
                 list(getattr(session, call)(given, max_length=9, ignore_eos=True))
                 self.assertEqual(len(session), 9)
-            with self.assertRaisesRegex(ValueError, "^max_length is 9 and includes the prompt, but "
-                                        "the text has 11 tokens already: give max_new_tokens$"):
+            with self.assertRaisesRegex(ValueError, "max_length"):
                 getattr(session, call)(prompt, max_length=9)
         end = self.model.eos_token_id[0]
         session = self.model.session()
@@ -244,40 +211,23 @@ class GenerateTest(ModelTest):
     def test_lists_may_be_iterators(self):
         text = self.model.generate("The cat", temperature=0, max_new_tokens=8)
         words = [[id] for id in text.token_ids[:2]]
-        options = {"temperature": 0, "max_new_tokens": 8}
-        expected = self.model.generate("The cat", bad_words_ids=words, **options)
-        self.assertNotEqual(text, expected)
-        self.assertEqual(self.model.generate("The cat", bad_words_ids=map(tuple, words),
-                                             **options), expected)
-        self.assertEqual(self.model.generate(iter([443]), **options),
-                         self.model.generate([443], **options))
         for more in ({}, {"num_beams": 2}):
             options = {"max_new_tokens": 3, **(more or {"do_sample": False})}
             expected = self.model.generate("The cat", bad_words_ids=words, **options)
-            for prompt, others in ((["The cat"] * 2, {}), (["The cat"] * 2, {"on_error": "return"}),
-                                   ("The cat", {"on_error": "return"})):
-                for given in (iter(words), map(iter, words), [iter(word) for word in words]):
-                    with self.subTest(prompt=prompt, options={**options, **others}):
-                        texts = self.model.generate(prompt, bad_words_ids=given, **options,
-                                                    **others)
-                        self.assertEqual(texts if isinstance(prompt, list) else [texts],
-                                         [expected] * (2 if isinstance(prompt, list) else 1))
+            for given in (iter(words), map(iter, words), [iter(word) for word in words]):
+                self.assertEqual(self.model.generate(["The cat"] * 2, bad_words_ids=given,
+                                                     **options), [expected] * 2)
+        self.assertEqual(self.model.generate(iter([443]), max_new_tokens=3),
+                         self.model.generate([443], max_new_tokens=3))
 
-    def test_options_may_be_given_as_what_they_are_by_default(self):
-        plain = self.model.generate("The cat", max_new_tokens=8)
-        self.assertEqual(plain, self.model.generate(
-            "The cat", max_new_tokens=8, num_beams=1, length_penalty=1.0, early_stopping=False,
-            stop=[], ignore_eos=0, prompt_lookup=0))
-        beams = self.model.generate("The cat", max_new_tokens=8, num_beams=2)
-        self.assertEqual(beams, self.model.generate(
-            "The cat", max_new_tokens=8, num_beams=2, stop=[], stop_strings=(), overflow="stop",
-            keep=0, prompt_lookup=False, constant_draft=False, do_sample=0))
-        gpt2cpp.Sampler(4, stop=[], ignore_eos=False)
-
-    def test_do_sample_may_be_0_or_1(self):
-        for given, expected in ((0, False), (1, True)):
-            self.assertEqual(self.model.generate("The cat", do_sample=given, max_new_tokens=8),
-                             self.model.generate("The cat", do_sample=expected, max_new_tokens=8))
+    @unittest.skipIf(numpy is None, "there is no numpy")
+    def test_numbers_may_be_those_of_numpy(self):
+        self.assertEqual(
+            self.model.generate(numpy.array([443]), max_new_tokens=numpy.int64(3),
+                                top_p=numpy.float32(0.5), do_sample=numpy.True_,
+                                suppress_tokens=numpy.array([11])),
+            self.model.generate([443], max_new_tokens=3, top_p=0.5, do_sample=True,
+                                suppress_tokens=[11]))
 
     def test_an_empty_prompt_begins_a_text(self):
         line = command("--json", "-n", 5, "")[0]
@@ -288,17 +238,6 @@ class GenerateTest(ModelTest):
         for text, line in zip(texts, command("--json", "--samples", 3, "-n", 9, "One day,")):
             self.assert_same(text, line)
         self.assertEqual(len(texts), 3)
-
-    def test_several_greedy_texts_would_be_the_same(self):
-        # transformers refuses them, too, and ignores top_k there.
-        message = ("^num_return_sequences is 2, but without do_sample and beams all texts are the "
-                   "same: leave it out, or give do_sample=True or num_beams$")
-        for options in ({"do_sample": False}, {"temperature": 0},
-                        {"do_sample": False, "temperature": 0.5, "on_error": "return"}):
-            with self.subTest(options), self.assertRaisesRegex(ValueError, message):
-                self.model.generate("One day,", num_return_sequences=2, **options)
-        one = self.model.generate("One day,", num_return_sequences=1, do_sample=False, top_k=5)
-        self.assertEqual(one, [self.model.generate("One day,", temperature=0)])
 
     def test_the_generation_config_is_that_of_hf_defaults(self):
         cases = [
@@ -385,22 +324,6 @@ class GenerateTest(ModelTest):
                 self.assertEqual(self.model.tokenizer.decode_bytes(
                     self.model.tokenizer.encode(prompt)), prompt.encode())
                 self.model.generate(prompt, max_new_tokens=1)
-
-    def test_a_lone_surrogate_is_refused(self):
-        # Python has them in the place of bytes of arguments and file names that are not UTF-8.
-        text = "caf\udce9"
-        tokenizer = self.model.tokenizer
-        message = (r"text: expected characters that UTF-8 can encode, found '\\udce9' at index 3: "
-                   "replace or remove it$")
-        for call in (tokenizer, tokenizer.encode, tokenizer.tokenize, self.model.generate,
-                     self.model.stream, self.model.session().append, self.model.score,
-                     self.model.embed, self.model.logits):
-            with self.assertRaisesRegex(ValueError, "^" + message):
-                call(text)
-        with self.assertRaisesRegex(ValueError, "^text 1 of the list: " + message):
-            self.model.embed(["Once", text])
-        with self.assertRaisesRegex(ValueError, "^stop: expected characters that UTF-8"):
-            self.model.generate("Once", stop=text)
 
     def test_beams_are_those_of_the_command(self):
         cases = [
@@ -609,118 +532,76 @@ class ObserveTest(ModelTest):
             else:
                 self.assertEqual(rows, expected[3:])
 
-    def test_transformer_lens_names_its_hooks(self):
+    def test_hooks_of_transformer_lens(self):
+        # Its documentation: hook_scale is (batch, pos, 1), hook_z (batch, pos, head, d_head), and
+        # hook_resid_pre of a block is hook_resid_post of the one before it.
         whole = self.model.observe("The cat sat")
-        hooks = ["blocks.0.hook_resid_pre", "blocks.2.hook_resid_post", "blocks.1.attn.hook_z",
-                 "blocks.5.ln2.hook_scale", "ln_final.hook_normalized", "blocks.3.attn.hook_pattern"]
+        hooks = {"blocks.0.hook_resid_pre": ("embeddings", 0),
+                 "blocks.2.hook_resid_post": ("block_output", 2),
+                 "blocks.4.hook_resid_pre": ("block_output", 3),
+                 "blocks.1.attn.hook_z": ("head_outputs", 1),
+                 "blocks.5.ln2.hook_scale": ("ln_2_statistics", 5),
+                 "ln_final.hook_normalized": ("ln_f_output", 6),
+                 "blocks.3.attn.hook_pattern": ("attention_weights", 3)}
         seen = self.model.observe("The cat sat", hooks)
-        self.assertEqual(sorted(seen), sorted([
-            ("embeddings", 0), ("block_output", 2), ("head_outputs", 1), ("ln_2_statistics", 5),
-            ("ln_f_output", 6), ("attention_weights", 3)]))
-        for place in seen:
+        self.assertEqual(sorted(seen), sorted(hooks.values()))
+        for hook, place in hooks.items():
             self.assertEqual(seen[place].tolist(), whole[place].tolist())
-        self.assertEqual(seen[hooks[1]].tolist(), whole["block_output", 2].tolist())
-        self.assertEqual(seen[hooks[2]].shape, (3, 4, 64))
-        self.assertEqual(sum(seen[hooks[2]].tolist()[1], []),
-                         whole["head_outputs", 1].tolist()[1])
+            if not hook.endswith(("hook_z", "hook_scale")):
+                self.assertEqual(seen.get(hook).tolist(), whole[place].tolist())
+        z, scale = seen["blocks.1.attn.hook_z"], seen["blocks.5.ln2.hook_scale"]
+        self.assertEqual((z.shape, scale.shape), ((3, 4, 64), (3, 1)))
+        self.assertEqual(sum(z.tolist()[1], []), whole["head_outputs", 1].tolist()[1])
         rstd = whole["ln_2_statistics", 5].tolist()[1][2]
-        self.assertAlmostEqual(seen[hooks[3]].tolist()[1][0], 1 / rstd, places=5)
-        self.assertIn(hooks[1], seen)
-        self.assertEqual(seen.get(hooks[1]).tolist(), seen[hooks[1]].tolist())
-        self.assertNotIn("blocks.3.hook_resid_post", seen)  # which was not observed
-        self.assertIsNone(seen.get("blocks.3.hook_resid_post"))
-        for wrong in ("blocks.6.hook_attn_out", "blocks.N.hook_attn_out", "blocks.01.hook_attn_out",
-                      "hook_embed"):
-            with self.assertRaisesRegex(ValueError, "^what: expected one of blocks.0.hook_resid_pre"
-                                        f", .*, with N from 0 to 5, found '{wrong}'$"):
-                self.model.observe("The cat", wrong)
-            with self.assertRaises(KeyError):
-                seen[wrong]
-            self.assertNotIn(wrong, seen)
-
-        def zero(values, place):
-            for i in range(values.shape[0]):
-                for j in range(values.shape[1]):
-                    values[i, j] = 0
-
-        with self.assertRaisesRegex(ValueError, "^change: expected one of blocks.0.hook_resid_pre.*"
-                                                " found 'blocks.1.hook_resid_mid'$"):
-            self.model.observe("The cat", change={"blocks.1.hook_resid_mid": zero})
-        with self.assertRaisesRegex(ValueError, "^layers: cannot be given with "
-                                    "'blocks.2.hook_resid_post', which names its layer: leave it"):
-            self.model.observe("The cat", ["mlp_output", hooks[1]], layers=[0])
-        for wrong in ({"blocks.0.ln1.hook_scale": zero},
-                      {"blocks.2.hook_mlp_out": zero, ("mlp_output", 2): zero}):
-            with self.assertRaisesRegex(ValueError, "change: "):
-                self.model.observe("The cat", change=wrong)
-        seen = self.model.observe("The cat", change={("ln_1_statistics", 0): zero})
-        self.assertEqual(seen["blocks.0.ln1.hook_scale"].tolist(), [[float("inf")]] * 2)
+        self.assertAlmostEqual(scale.tolist()[1][0], 1 / rstd, places=5)
+        self.assertIn("blocks.2.hook_resid_post", seen)
+        self.assertNotIn("blocks.3.hook_mlp_out", seen)
+        self.assertIsNone(seen.get("blocks.3.hook_mlp_out"))
+        with self.assertRaisesRegex(KeyError, "blocks.3.hook_mlp_out was not observed"):
+            seen["blocks.3.hook_mlp_out"]
         ours, theirs = (self.model.observe("The cat", "ln_f_output", change={place: zero})
                         for place in (("mlp_output", 2), "blocks.2.hook_mlp_out"))
         self.assertEqual(ours["ln_f_output", 6].tolist(), theirs["ln_f_output", 6].tolist())
-
-    def test_hooks_have_the_shapes_of_transformer_lens(self):
-        # Its documentation: hook_scale is (batch, pos, 1), hook_z (batch, pos, head, d_head), and
-        # hook_resid_pre of a block is hook_resid_post of the one before it.
-        seen = self.model.observe("The cat sat")
-        self.assertEqual(seen["blocks.5.ln2.hook_scale"].shape, (3, 1))
-        self.assertEqual(seen["ln_2_statistics", 5].shape, (3, 3))
-        self.assertEqual(seen["blocks.1.attn.hook_z"].shape, (3, 4, 64))
-        self.assertEqual(seen["blocks.3.hook_resid_pre"].tolist(),
-                         seen["blocks.2.hook_resid_post"].tolist())
-        self.assertEqual(list(self.model.observe("The cat", "blocks.3.hook_resid_pre")),
-                         [("block_output", 2)])
+        seen = self.model.observe("The cat", change={("ln_1_statistics", 0): zero})
+        self.assertEqual(seen["blocks.0.ln1.hook_scale"].tolist(), [[float("inf")]] * 2)
 
     def test_only_what_is_wanted_is_observed(self):
-        seen = self.model.observe("The cat", ("mlp_output", "embeddings"), [0, 2])
-        self.assertEqual(set(seen), {("embeddings", 0), ("mlp_output", 0), ("mlp_output", 2)})
-        for wrong in (dict(what="mlp"), dict(layers=[-1]), dict(text="")):
-            with self.subTest(wrong), self.assertRaises(ValueError):
-                self.model.observe(**{"text": "The cat", **wrong})
-        for what, layer, expected in (("mlp_output", 6, "numbers from 0 to 5, found 6"),
-                                      (["mlp_output", "embeddings"], 6, "numbers from 0 to 5,"),
-                                      ("ln_f_output", 0, "numbers from 6 to 6 .ln_f., found 0"),
-                                      (None, 7, "numbers from 0 to 6 .ln_f., found 7")):
-            with self.assertRaisesRegex(ValueError, f"^layers: expected {expected}"):
-                self.model.observe("The cat", what, [layer])
-        seen = self.model.observe("The cat", ["mlp_output", "ln_f_output"], [2, 6])
-        self.assertEqual(set(seen), {("mlp_output", 2), ("ln_f_output", 6)})
-
-    def test_pairs_of_name_and_layer_as_results_have_them(self):
-        for what in (("mlp_output", 2), [("mlp_output", 2)]):
-            self.assertEqual(list(self.model.observe("The cat", what)), [("mlp_output", 2)])
-        seen = self.model.observe("The cat", [("mlp_output", 2), "embeddings"])
-        self.assertEqual(set(seen), {("mlp_output", 2), ("embeddings", 0)})
-        with self.assertRaisesRegex(ValueError, "^layers: cannot be given with .'mlp_output', 2.,"):
-            self.model.observe("The cat", ("mlp_output", 2), [2])
-        for wrong in (("mlp_output", 6), ("mlp", 2), [("mlp_output", [2])]):
-            with self.assertRaisesRegex(ValueError, r"^what: expected names and layers as in "):
-                self.model.observe("The cat", wrong)
-        for wrong in (["mlp_output", 2], [["mlp_output", 2]], [5]):
-            with self.assertRaisesRegex(ValueError, "^what: expected one of embeddings, .*found"):
-                self.model.observe("The cat", wrong)
-        with self.assertRaisesRegex(ValueError, r"\(did you mean attention_weights\?\)$"):
-            self.model.observe("The cat", "attention_weight")
-
-    def test_a_wrong_name_is_corrected(self):
+        for what, layers, expected in (
+                (("mlp_output", "embeddings"), [0, 2],
+                 {("embeddings", 0), ("mlp_output", 0), ("mlp_output", 2)}),
+                (["mlp_output", "ln_f_output"], [2, 6], {("mlp_output", 2), ("ln_f_output", 6)}),
+                (("mlp_output", 2), None, {("mlp_output", 2)}),
+                ([("mlp_output", 2), "embeddings"], None, {("mlp_output", 2), ("embeddings", 0)})):
+            self.assertEqual(set(self.model.observe("The cat", what, layers)), expected)
         seen = self.model.observe("The cat", "block_output", [3])
-        for wrong in (("block_outputs", 3), ("block_output", 6), "block_output"):
-            with self.assertRaisesRegex(KeyError, re.escape(
-                    f"{wrong} (did you mean ('block_output', 3)?)")):
-                seen[wrong]
+        for key in ("keys", ("keys", 3), ("block_output", 4), "no such", "hidden_states"):
+            with self.assertRaises(KeyError):
+                seen.hidden_states if key == "hidden_states" else seen[key]
 
-    def test_what_was_not_observed_is_said(self):
-        seen = self.model.observe("The cat", ["block_output", "ln_f_output"], [3])
-        for key in ("keys", ("keys", 3), ("block_output", 4), "blocks.4.hook_resid_post"):
-            with self.assertRaisesRegex(KeyError, re.escape(
-                    f"{key} was not observed: ask observe() for {key!r}")):
-                seen[key]
-        states = ["embeddings", "block_output", "ln_f_output"]
-        for name, what in (("hidden_states", states), ("attentions", ["attention_weights"])):
-            with self.assertRaisesRegex(KeyError, re.escape(
-                    f"{name} was not observed: ask observe() for {what}")):
-                getattr(seen, name)
-            self.assertGreater(len(getattr(self.model.observe("The cat", what), name)), 5)
+    def test_wrong_arguments(self):
+        for name, arguments in (
+                ("what", dict(what="mlp")), ("what", dict(what=("mlp_output", 6))),
+                ("what", dict(what=["mlp_output", 2])), ("what", dict(what=("mlp", 2))),
+                ("what", dict(what="blocks.6.hook_attn_out")),
+                ("what", dict(what="blocks.01.hook_attn_out")), ("layers", dict(layers=[-1])),
+                ("layers", dict(what="mlp_output", layers=[6])),
+                ("layers", dict(what="ln_f_output", layers=[0])),
+                ("layers", dict(what=("mlp_output", 2), layers=[2])),
+                ("change", dict(change=zero)), ("change", dict(change={("keys", 6): zero})),
+                ("change", dict(change={("embeddings", 1): zero})),
+                ("change", dict(change={"keys": zero})), ("change", dict(change={("keys", 0): 5})),
+                ("change", dict(change={"blocks.1.hook_resid_mid": zero})),
+                ("change", dict(change={"blocks.0.ln1.hook_scale": zero})),
+                ("change", dict(change={"blocks.2.hook_mlp_out": zero, ("mlp_output", 2): zero})),
+                ("change", dict(change={("keys", 0): lambda values, place: 0}))):
+            with self.subTest(arguments), self.assertRaisesRegex(ValueError, f"^{name}: "):
+                self.model.observe("The cat", **arguments)
+
+
+def zero(values, place):
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            values[i, j] = 0
 
 
 class InterventionTest(ModelTest):
@@ -789,20 +670,9 @@ class InterventionTest(ModelTest):
             session.observe(self.ids, change={("keys", 0): fail, ("keys", 1): fail})
         self.assertEqual(calls, [gpt2cpp.Place("keys", 0, 0, 0)])
         for use in (self.model.logits, self.model.generate, self.model.score):
-            with self.assertRaisesRegex(ValueError, "^a callback must not use the engine whose pass"):
+            with self.assertRaisesRegex(ValueError, "callback"):
                 self.model.observe(self.ids, change={("keys", 0): lambda *_: use(self.ids)})
         self.assertEqual(session.tokens, self.ids)
-        for wrong, kind, message in (
-                ({("keys", self.model.n_layer): fail}, ValueError, "expected names and layers"),
-                ({("embeddings", 1): fail}, ValueError, r"with layers from 0 to 5 \(0 for the "
-                 r"embeddings, 6 for ln_f\), found \('embeddings', 1\)"),
-                ({"keys": fail}, ValueError, "change: expected names and layers as in"),
-                ({("keys", 0): 5}, TypeError, "change: expected a function, found 5"),
-                (fail, TypeError, "change: expected a dict"),
-                ({("keys", 0): lambda values, place: 0}, TypeError, "in place and return nothing")):
-            with self.subTest(wrong), self.assertRaisesRegex(kind, message):
-                self.model.observe(self.ids, change=wrong)
-        self.assertEqual(len(calls), 1)
 
 
 class MemoryTest(ModelTest):
@@ -871,20 +741,17 @@ class MemoryTest(ModelTest):
         model = gpt2cpp.Model.from_bytes({name: files[name] for name in
                                           ("config.json", "model.safetensors")})
         self.assertIsNone(model.tokenizer)
-        with self.assertRaisesRegex(FileNotFoundError, "the model in memory: has no tokenizer"):
-            model.generate("Once")
-        with self.assertRaisesRegex(FileNotFoundError, "has no generation_config.json on disk"):
-            model.generation_config
-        with self.assertRaisesRegex(TypeError, "cannot be pickled"):
-            pickle.dumps(model)
-        with self.assertRaisesRegex(TypeError, "cannot be pickled"):
-            pickle.dumps(gpt2cpp.Tokenizer.from_bytes(files))
-        with self.assertRaisesRegex(ValueError, "loaded from memory"):
-            model.convert("int8").save_quantized("/nowhere/at/all")
-        with self.assertRaises(TypeError):
-            gpt2cpp.Model.from_bytes({"config.json": "a str has no buffer"})
-        with self.assertRaises(gpt2cpp.InvalidFileError):
-            gpt2cpp.Model.from_bytes({**files, "model.safetensors": b""})
+        for kind, call in (
+                (gpt2cpp.Error, lambda: model.generate("Once")),
+                (FileNotFoundError, lambda: model.generation_config),
+                (TypeError, lambda: pickle.dumps(model)),
+                (TypeError, lambda: pickle.dumps(gpt2cpp.Tokenizer.from_bytes(files))),
+                (ValueError, lambda: model.convert("int8").save_quantized("/nowhere/at/all")),
+                (ValueError, lambda: gpt2cpp.Model.from_bytes({"config.json": "a str"})),
+                (gpt2cpp.InvalidFileError,
+                 lambda: gpt2cpp.Model.from_bytes({**files, "model.safetensors": b""}))):
+            with self.assertRaises(kind):
+                call()
 
 
 class SamplerTest(ModelTest):
@@ -919,19 +786,8 @@ class SamplerTest(ModelTest):
         for numbers in arrays:
             self.assertEqual(free.process(numbers, [0]).tolist(), [-inf, 2.0, 1.0, -inf])
 
-    def test_wrong_arguments(self):
+    def test_a_closed_sampler(self):
         sampler = gpt2cpp.Sampler(4)
-        with self.assertRaisesRegex(ValueError, "logits: expected 4 numbers, found 3"):
-            sampler.sample([0.0] * 3, [])
-        with self.assertRaisesRegex(ValueError, "the logits contain NaN or infinity: if a model "
-                                    "computed them, its weights are damaged"):
-            sampler.sample([float("nan")] * 4, [])
-        with self.assertRaisesRegex(ValueError, "stop: is not an option of a Sampler"):
-            gpt2cpp.Sampler(4, stop=".")
-        with self.assertRaisesRegex(TypeError, "did you mean temperature"):
-            gpt2cpp.Sampler(4, temprature=1)
-        with self.assertRaises(ValueError):
-            gpt2cpp.Sampler(4, suppress_tokens=[4])
         sampler.close()
         with self.assertRaisesRegex(ValueError, "the Sampler is closed"):
             sampler.sample([0.0] * 4, [])
@@ -961,21 +817,6 @@ class SessionTest(ModelTest):
             self.assertEqual(tokenizer.token_bytes(id), b"")
             self.assertFalse(tokenizer.is_special(id))
         self.assertFalse(tokenizer.is_special(2**32 + tokenizer.eos_token_id))
-        for call in (tokenizer.token_bytes, tokenizer.is_special):
-            with self.assertRaisesRegex(TypeError, r"id: expected a whole number, found \[443\]"):
-                call([443])
-        with self.assertRaisesRegex(TypeError, "ids: expected a token id or a list of token ids"):
-            tokenizer.convert_ids_to_tokens("Once")
-
-    def test_messages_have_one_line_whatever_the_argument(self):
-        class TwoLines:
-            def __repr__(self):
-                return "two\nlines"
-
-        for call in (self.model.convert, self.model.session, gpt2cpp.Tokenizer.from_bytes):
-            with self.assertRaisesRegex((TypeError, ValueError), "found two lines$"):
-                call(TwoLines())
-
     def test_fork_and_truncate(self):
         session = self.model.session()
         session.append("Once upon a time")
@@ -1006,9 +847,7 @@ class SessionTest(ModelTest):
             self.assertEqual(self.model.load_session(path).tokens, [443, 452])
             for content in (b"my novel", b"gpt2", path.read_bytes()[1:]):
                 path.write_bytes(content)
-                with self.assertRaisesRegex(ValueError, f"^{re.escape(str(path))} is not the state "
-                                            "of a session, so it is not replaced by one: give "
-                                            "another file$"):
+                with self.assertRaisesRegex(ValueError, re.escape(str(path))):
                     first.save(path)
                 self.assertEqual(path.read_bytes(), content)
 
@@ -1036,15 +875,12 @@ class SessionTest(ModelTest):
         with self.assertRaises(ValueError):
             session.slide(keep=8, room=5)
 
-    def test_a_full_session_advises_what_helps(self):
+    def test_a_full_session(self):
         session = self.model.session(max_tokens=4)
         session.append([1, 2, 3, 4])
         for options in ({}, {"truncate": True}):
-            for call in (session.generate, session.stream):
-                with self.assertRaisesRegex(ValueError, "^the session is full with 4 tokens, so it "
-                                            "has no room for a prompt: give overflow='slide' to "
-                                            "drop the oldest ones$"):
-                    call(" more", **options)
+            with self.assertRaises(gpt2cpp.InvalidArgumentError):
+                session.generate(" more", **options)
         self.assertEqual(session.generate().finish_reason, "context_full")
         session.generate(" more", overflow="slide", max_new_tokens=2)
         self.assertGreater(session.dropped, 0)
@@ -1078,8 +914,6 @@ class TokenizerTest(ModelTest):
                          ("Once upon", ""))
         self.assertEqual(tokenizer.decode([443, 4096], skip_special_tokens=True), "Once")
         self.assertEqual(tokenizer.convert_ids_to_tokens([443, 4096]), ["Once", None])
-        with self.assertRaisesRegex(ValueError, "^token_ids: expected no negative id, found -100$"):
-            tokenizer.decode([443, -100])
         text = self.model.generate("Once", max_new_tokens=3)
         self.assertEqual(tokenizer.batch_decode([text, [443]]), [text, "Once"])
         self.assertEqual(tokenizer(["Once", ""]), {"input_ids": [[443], []],
@@ -1101,7 +935,7 @@ class TokenizerTest(ModelTest):
         self.assertEqual((text, text.token_ids),
                          ("", self.model.generate([443], max_new_tokens=5).token_ids))
         for call in (lambda: model.generate("Once"), lambda: model.stream([443])):
-            with self.assertRaisesRegex(FileNotFoundError, "has no tokenizer"):
+            with self.assertRaises(gpt2cpp.Error):
                 call()
 
 
@@ -1116,8 +950,7 @@ class QuantizedTest(ModelTest):
 
     def test_other_weights_are_not_saved(self):
         with tempfile.TemporaryDirectory() as scratch:
-            with self.assertRaisesRegex(ValueError, "found f16: load them with Model.path, "
-                                                    'dtype="int8".$'):
+            with self.assertRaises(ValueError):
                 self.model.save_quantized(scratch + "/small")
             self.assertEqual(os.listdir(scratch), [])
 
@@ -1126,13 +959,11 @@ class HelpTest(unittest.TestCase):
     def test_the_help_of_generate_describes_every_option(self):
         text = pydoc.render_doc(gpt2cpp.Model.generate, renderer=pydoc.plaintext)
         self.assertIn("Returns the continuation of the prompt", text)
-        for name in gpt2cpp.GenerateOptions.__annotations__:
+        listed = gpt2cpp.GenerateOptions.__annotations__
+        for name in listed:
             self.assertRegex(text, rf"\n    {name}: \w.*\n        \w")
-        n = ctypes.c_size_t()
-        rows = _library.lib.gpt2_option_fields(0, ctypes.byref(n))[:n.value]
-        words = " ".join(text.split())
-        for row in rows:
-            self.assertIn(f" {row.help.decode()} ", words)
+        for option in _library.described["options"]:
+            self.assertIn(option["name"], listed)
 
 
 class PageTest(ModelTest):

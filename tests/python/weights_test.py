@@ -5,7 +5,6 @@ states; support.py says how it is run.
 import gc
 import json
 import os
-import re
 import struct
 import unittest
 import weakref
@@ -78,14 +77,6 @@ class WeightsTest(ModelTest):
             self.assertNotIn(name, weights)
             with self.assertRaises(KeyError):
                 weights[name]
-        for name in ("h.0.ln1.weight", "transformer.h.0.ln1.weight"):
-            for call in (weights.__getitem__, weights.shape):
-                with self.assertRaisesRegex(KeyError, re.escape(
-                        f"{name} (did you mean h.0.ln_1.weight?)")):
-                    call(name)
-        for call in (weights.__getitem__, weights.shape):
-            with self.assertRaisesRegex(KeyError, r"nosuch: list\(model\.weights\) has the names"):
-                call("nosuch")
         untied = gpt2cpp.Model(f"{CASES}/untied").weights
         self.assertNotEqual(untied["lm_head.weight"].tolist(), untied["wte.weight"].tolist())
 
@@ -197,13 +188,9 @@ class LensTest(ModelTest):
             self.assertEqual(self.model.unembed(stacked).shape, (3, 2, 4096))
             self.assertEqual(self.model.unembed(stacked.astype(float)[:, ::-1]).tolist(),
                              self.model.unembed(stacked)[:, ::-1].tolist())
-        for wrong in ([0.0] * 255, [[0.0] * 255], [[0.0] * 256, [0.0] * 255], []):
-            with self.subTest(len(wrong)), self.assertRaises(ValueError):
+        for wrong in ([0.0] * 255, [[0.0] * 255], [[0.0] * 256, [0.0] * 255], [], "text"):
+            with self.subTest(len(wrong)), self.assertRaisesRegex(ValueError, "^states: "):
                 self.model.unembed(wrong)
-        with self.assertRaises((TypeError, ValueError)):
-            self.model.unembed("text")
-        with self.assertRaisesRegex(TypeError, "ln_f: expected True or False"):
-            self.model.unembed(states, ln_f="yes")
 
 
 if __name__ == "__main__":

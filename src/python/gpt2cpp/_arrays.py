@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import array
 import ctypes
+import json
 import operator
 import weakref
-from collections.abc import Iterator
 from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_ssize_t, c_void_p
 from ctypes import py_object, string_at
+from math import prod
 from typing import TYPE_CHECKING, Any, Iterable, List, Tuple, Union
 
-from . import _structs as c
-from .errors import shown
+from .errors import InvalidArgumentError, unexpected
 
 if TYPE_CHECKING:
     import numpy
@@ -25,69 +25,58 @@ FloatArray = Union["numpy.typing.NDArray[numpy.float32]", memoryview]
 def items(name: str, value: Any, expected: str) -> List[Any]:
     """The items of the argument `name`. Refuses str and bytes, because they are not lists."""
     try:
-        iterator = None if isinstance(value, (str, bytes, bytearray)) else iter(value)
-    except TypeError:
-        iterator = None
-    if iterator is None:
-        raise TypeError(f"{name}: expected {expected}, found {shown(value)}")
-    return list(iterator)
-
-
-def without_iterators(value: Any) -> Any:
-    """The value with lists in place of its iterators, which can be read only once."""
-    if isinstance(value, (Iterator, list, tuple)):
-        return [without_iterators(item) for item in value]
-    return value
-
-
-def is_bool(value: Any) -> bool:
-    """Whether the value is a bool of Python or numpy, whose class is bool_ or, since 2.0, bool."""
-    return type(value).__name__ in ("bool", "bool_")
-
-
-def whole(name: str, value: Any, expected: str = "a whole number") -> int:
-    """The value of the argument `name`, which must be a whole number, and no bool."""
-    try:
-        if not is_bool(value):
-            return operator.index(value)
+        if not isinstance(value, (str, bytes, bytearray)):
+            return list(value)
     except TypeError:
         pass
-    raise TypeError(f"{name}: expected {expected}, found {shown(value)}")
+    raise unexpected(name, expected, value)
 
 
-def int32(name: str, value: Any, expected: str = "a whole number") -> int:
-    """The value of the argument `name`, which must fit in an int32_t."""
-    number = whole(name, value, expected)
+def whole(name: str, value: Any, at_least: int = 0) -> int:
+    """A number for C. ctypes would cut one that is too large, and the library knows the range."""
     try:
-        return array.array("i", [number])[0]
-    except OverflowError:
-        raise OverflowError(f"{name}: expected a number of 32 bits, found {shown(value)}"
-                            ) from None
+        number = operator.index(value)
+        if at_least <= number < 2**31:
+            return number
+    except TypeError:
+        pass
+    raise unexpected(name, "a whole number" if at_least else "a number from 0 on", value)
 
 
-def ids_array(ids: Iterable[int], name: str = "tokens", expected: str = "token ids") -> Any:
-    """Token ids as a ctypes array. Raises OverflowError for ids that do not fit in 32 bits."""
-    listed = items(name, ids, expected)
-    numbers = array.array("i", [int32(name, id, "a token id, which is a whole number")
-                                for id in listed])
+def to_json(**members: Any) -> bytes:
+    """A JSON object for the library, without the members that are None.
+
+    Numbers and arrays of numpy, and iterators, are converted. The library checks the values.
+    """
+    texts = []
+    for name, value in members.items():
+        try:
+            if value is not None:
+                text = json.dumps(value, default=_plain, allow_nan=False, ensure_ascii=False)
+                texts.append(json.dumps(name).encode() + b": " + text.encode())
+        except (TypeError, ValueError) as error:
+            raise InvalidArgumentError(f"{name}: {error}") from None
+    return b"{" + b", ".join(texts) + b"}"
+
+
+def _plain(value: Any) -> Any:
+    """The value as json.dumps() knows it."""
+    if isinstance(value, (bytes, bytearray)):
+        raise TypeError("expected a text, found bytes")
+    for method in ("tolist", "__index__", "__float__", "__iter__"):
+        if hasattr(value, method):
+            return list(value) if method == "__iter__" else getattr(value, method)()
+    raise TypeError(f"expected numbers, texts or lists of them, found {type(value).__name__}")
+
+
+def ids_array(name: str, ids: Iterable[int]) -> Any:
+    """Token ids as a ctypes array."""
+    listed = items(name, ids, "token ids")
+    try:
+        numbers = array.array("i", listed)
+    except (TypeError, OverflowError):
+        raise unexpected(name, "token ids, which are whole numbers of 32 bits", listed) from None
     return (c_int32 * len(numbers)).from_buffer(numbers) if numbers else (c_int32 * 0)()
-
-
-def ids_struct(ids: Iterable[int], name: str = "tokens") -> c.Ids:
-    """Token ids as a gpt2_ids, which keeps their memory alive."""
-    numbers = ids_array(ids, name)
-    return c.Ids(numbers, len(numbers))
-
-
-def ids_structs(lists: Iterable[Iterable[int]], name: str = "tokens") -> Any:
-    """Lists of token ids as a ctypes array of gpt2_ids, which keeps their memory alive."""
-    structs = [ids_struct(ids, name) for ids in items(name, lists, "lists of token ids")]
-    return (c.Ids * len(structs))(*structs)
-
-
-def ids_list(data: Any, count: int) -> List[int]:
-    """A list of the `count` ids at the pointer `data`."""
-    return data[:count] if count else []
 
 
 class _PyBuffer(Structure):
@@ -118,50 +107,34 @@ class Buffer:
         self.address, self.size = view.buf, view.len
 
 
-def float_buffer(name: str, numbers: Any) -> Buffer:
-    """The numbers as floats: an array of float32 is used in place, anything else is copied."""
+def float_rows(name: str, value: Any, width: int) -> Tuple[Buffer, Tuple[int, ...]]:
+    """Rows of `width` floats: their memory, and the shape of the rows, which is () for one row.
+
+    An array of float32 is used in place; anything else is copied.
+    """
     try:
-        given = memoryview(numbers)
-        if given.format == "f" and given.c_contiguous:
-            return Buffer(given)
-    except TypeError:
-        pass  # they lie in no array
-    listed = items(name, numbers, "numbers")
-    try:
-        return Buffer(array.array("f", listed))
-    except TypeError:
-        raise TypeError(f"{name}: expected numbers, found {shown(listed)}") from None
-
-
-def float_rows(name: str, value: Any, width: int) -> Tuple[Any, Tuple[int, ...], int]:
-    """Rows of `width` floats: what keeps their memory, the shape of the rows, and the address."""
-    numpy = _numpy()
-    if numpy is not None:
-        array = numpy.ascontiguousarray(value, numpy.float32)
-        _require_width(name, array.shape[-1], width)
-        return array, array.shape[:-1], array.ctypes.data
-    shape: Tuple[int, ...] = ()
-    if isinstance(value, memoryview) and value.ndim > 1:
-        shape, last = tuple(value.shape[:-1]), value.shape[-1]
-        numbers: Any = value.cast("B").cast("f")
-    else:
-        numbers = items(name, value, "rows of numbers")
-        if numbers and hasattr(numbers[0], "__iter__"):
-            rows = [items(name, one, "numbers") for one in numbers]
-            shape, last = (len(rows),), min(map(len, rows))
-            numbers = [number for one in rows for number in one]
-            if len(numbers) != last * len(rows):
-                raise ValueError(f"{name}: expected rows of the same length")
-        else:
-            last = len(numbers)
-    _require_width(name, last, width)
-    buffer = float_buffer(name, numbers)
-    return buffer, shape, buffer.address
-
-
-def _require_width(name: str, found: int, width: int) -> None:
+        numpy = _numpy()
+        if numpy is not None:
+            value = numpy.ascontiguousarray(value, numpy.float32)
+        elif not (isinstance(value, memoryview) and value.format == "f" and value.c_contiguous):
+            value = _memory_of(items(name, value, "numbers"))
+        found, shape = value.shape[-1], tuple(value.shape[:-1])
+    except (TypeError, ValueError):
+        raise unexpected(name, "numbers, or rows of them", value) from None
     if found != width:
-        raise ValueError(f"{name}: expected rows of {width} numbers, found {found}")
+        raise unexpected(name, f"rows of {width} numbers", found)
+    return Buffer(value), shape
+
+
+def _memory_of(listed: List[Any]) -> memoryview:
+    """Numbers, or rows of equal length, as floats."""
+    if not listed or not hasattr(listed[0], "__iter__"):
+        return memoryview(array.array("f", listed))
+    rows = [array.array("f", one) for one in listed]
+    flat = array.array("f", b"".join(one.tobytes() for one in rows))
+    if {len(one) for one in rows} != {len(rows[0])}:
+        raise ValueError("expected rows of equal length")
+    return memoryview(flat).cast("B").cast("f", (len(rows), len(rows[0])))
 
 
 def _numpy() -> Any:
@@ -178,12 +151,9 @@ def zeros(shape: Tuple[int, ...]) -> Tuple[FloatArray, int]:
     if numpy is not None:
         result = numpy.zeros(shape, numpy.float32)
         return result, result.ctypes.data
-    size = 1
-    for extent in shape:
-        size *= extent
-    if size == 0:
+    if prod(shape) == 0:
         return memoryview(b"").cast("f"), 0  # a memoryview with several dimensions cannot be empty
-    memory = (c_float * size)()
+    memory = (c_float * prod(shape))()
     return memoryview(memory).cast("B").cast("f", shape), ctypes.addressof(memory)
 
 
@@ -200,10 +170,9 @@ def int32_array(address: int, count: int) -> Any:
     return memoryview(numbers) if numpy is None else numpy.array(numbers)
 
 
-def row(array: FloatArray, index: int) -> FloatArray:
+def row(matrix: FloatArray, index: int) -> FloatArray:
     """One row of an array of two dimensions, without a copy."""
-    if not isinstance(array, memoryview):
-        return array[index]
-    floats = array.cast("B").cast("f")
-    n = len(floats) // len(array)
+    if not isinstance(matrix, memoryview):
+        return matrix[index]
+    floats, n = matrix.cast("B").cast("f"), matrix.shape[1]
     return floats[index * n:(index + 1) * n]

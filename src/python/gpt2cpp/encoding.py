@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral
-from typing import Any, Dict, List, NamedTuple, Optional, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from ._arrays import int64_array, items
-from ._cpu import OnCpu
-from ._options import count, flag
-from .errors import UnsupportedError, shown
-
-UNLIMITED = int(1e30)  # transformers' VERY_LARGE_INTEGER: no model_max_length is known
+from .errors import InvalidArgumentError, UnsupportedError, unexpected
 
 _PADDINGS = {False: None, None: None, "do_not_pad": None, True: "longest", "longest": "longest",
              "max_length": "max_length"}
-
 SIDES = ("left", "right")
 
 
@@ -29,100 +23,85 @@ class Attributes(Dict[str, Any]):
             raise AttributeError(f"no {name}: found {', '.join(self)}") from None
 
 
-class BatchEncoding(OnCpu, Attributes):
+class BatchEncoding(Attributes):
     """A dict with `input_ids` and `attention_mask`, which are attributes, too."""
 
 
-def ids_of(encoding: Mapping[str, Any]) -> List[Any]:
-    """The token ids in what a tokenizer returned, without padding: of one text, or of each text."""
-    if "input_ids" not in encoding:
-        raise ValueError(f"expected a dict with input_ids, as a tokenizer returns, found "
-                         f"{shown(dict(encoding))}")
-    ids, mask = encoding["input_ids"], encoding.get("attention_mask")
-    return list(ids) if mask is None else without_padding(ids, mask)
-
-
-def without_padding(ids: Any, mask: Any) -> List[Any]:
-    """The token ids that have a 1 in the mask, not a 0: of one text, or of each text of a list,
-    where a text may have none."""
-    kept = _kept(ids, mask)
-    if not kept and len(items("attention_mask", mask, "0 or 1 for each token id")) > 0:
-        # [] would be taken for a list of no texts.
-        raise ValueError("attention_mask: leaves no token of the text: give at least one 1")
-    return kept
-
-
-def _kept(ids: Any, mask: Any) -> List[Any]:
-    if isinstance(ids, (str, Mapping)):
-        raise ValueError("attention_mask: is for token ids, and cannot be combined with "
-                         f"{shown(ids)}: leave it out")
-    listed = items("input_ids", ids, "token ids")
-    marks = items("attention_mask", mask, "0 or 1 for each token id")
-    if len(marks) != len(listed):
-        raise ValueError(f"attention_mask: expected {len(listed)} items, as input_ids has, found "
-                         f"{len(marks)}")
-    if listed and isinstance(listed[0], Integral):
-        return [id for id, mark in zip(listed, marks) if flag("attention_mask", mark)]
-    return [_kept(*pair) for pair in zip(listed, marks)]
-
-
-def text_or_ids(name: str, text: Any, input_ids: Any, attention_mask: Any) -> Any:
+def text_or_ids(name: str, text: Any, ids: Any = None, mask: Any = None) -> Any:
     """The argument `name`, or the token ids that stand in its place, as in transformers' calls
-    f(**tokenizer(text)); without padding if there is a mask."""
-    if input_ids is not None:
-        if not isinstance(text, str) or text:
-            raise ValueError(f"{name}, input_ids: give only one of them")
-        text = items("input_ids", input_ids, "token ids")
-    return text if attention_mask is None else without_padding(text, attention_mask)
+    f(**tokenizer(text)) and f(tokenizer(text)). Leaves out the padding if there is a mask."""
+    if isinstance(text, Mapping):
+        text, ids, mask = "", text.get("input_ids"), text.get("attention_mask")
+        if ids is None:
+            raise InvalidArgumentError(f"{name}: expected a dict with input_ids")
+    if ids is None:
+        return text
+    if not isinstance(text, str) or text:
+        raise InvalidArgumentError(f"{name}, input_ids: give only one of them")
+    listed = items("input_ids", ids, "token ids")
+    return listed if mask is None else _without_padding(listed, mask)
+
+
+def _without_padding(ids: List[Any], mask: Any) -> List[Any]:
+    """The token ids that have a 1 in the mask, not a 0: of one text, or of each text of a list."""
+    marks = items("attention_mask", mask, "0 or 1 for each token id")
+    if len(marks) != len(ids):
+        raise unexpected("attention_mask", f"{len(ids)} items, as input_ids has", len(marks))
+    if ids and hasattr(ids[0], "__iter__"):
+        return [_without_padding(list(row), row_mask) for row, row_mask in zip(ids, marks)]
+    return [id for id, mark in zip(ids, marks) if mark]
+
+
+def as_list(name: str, texts: Any) -> Tuple[List[Any], bool]:
+    """The texts, and whether the argument is a list of texts (not one text or its ids)."""
+    if isinstance(texts, str):
+        return [texts], False
+    listed = items(name, texts, "a text, token ids or a list of them")
+    is_list = not listed or hasattr(listed[0], "__iter__")
+    return (listed if is_list else [listed]), is_list
+
+
+def one_text(name: str, text: Any) -> Any:
+    """A text or its ids, which may be the only row of what a tokenizer returned for a list."""
+    listed, is_list = as_list(name, text)
+    if is_list and (len(listed) > 1 or listed and isinstance(listed[0], str)):
+        raise unexpected(name, "one text or its token ids", text)
+    return listed[0] if listed else listed
 
 
 class Shape(NamedTuple):
     """How long the sequences become: the arguments of a tokenizer's call."""
 
-    padding: Optional[str]  # None, "longest" or "max_length"
-    length: Optional[int]  # to which texts are truncated, or padded
-    is_cut: bool
+    padding: Union[bool, str, None]
+    truncation: bool
+    length: Optional[int]  # to which texts are truncated, or padded; None if it is not limited
     multiple: int  # of this, padded lengths are
     return_tensors: Optional[str]
 
-    @classmethod
-    def of(cls, padding: Union[bool, str], truncation: bool, max_length: Optional[int],
-           pad_to_multiple_of: Optional[int], return_tensors: Optional[str],
-           model_max_length: int) -> Shape:
-        """Checks the arguments. Without max_length, the model's is used where there is one."""
-        if padding.__hash__ is None or padding not in _PADDINGS:
-            raise ValueError("padding: expected True, False, 'longest' or 'max_length', found "
-                             f"{shown(padding)}")
-        if return_tensors not in (None, "np"):
-            raise ValueError("return_tensors: expected 'np' or None, found "
-                             f"{shown(return_tensors)}: leave it out, or give 'np'")
-        to, is_cut = _PADDINGS[padding], bool(flag("truncation", truncation))
-        length = None if max_length is None else count("max_length", max_length)
-        if length is None and model_max_length < UNLIMITED:
-            length = model_max_length
-        if length is None and to == "max_length":
-            raise ValueError("padding='max_length' needs max_length, because the tokenizer's files "
-                             "have no model_max_length")
-        multiple = 1 if pad_to_multiple_of is None else count("pad_to_multiple_of",
-                                                              pad_to_multiple_of)
-        return cls(to, length, is_cut and length is not None, max(multiple, 1), return_tensors)
+    def check(self) -> None:
+        """Refuses values that are none of those that a call takes."""
+        if self.padding.__hash__ is None or self.padding not in _PADDINGS:
+            raise unexpected("padding", "True, False, 'longest' or 'max_length'", self.padding)
+        if self.return_tensors not in (None, "np"):
+            raise unexpected("return_tensors", "'np' or None", self.return_tensors)
+        if self.padding == "max_length" and self.length is None:
+            raise InvalidArgumentError("padding='max_length' needs max_length, because the files "
+                                       "of the tokenizer have no model_max_length")
 
     def padded_length(self, lists: List[List[int]]) -> int:
         """The length of every padded sequence, at least."""
-        longest = max(map(len, lists), default=0)
-        is_fixed = self.padding == "max_length" and self.length is not None
-        wanted: int = self.length if is_fixed else longest  # type: ignore[assignment]
-        return -(-wanted // self.multiple) * self.multiple
+        wanted = self.length if self.padding == "max_length" else max(map(len, lists), default=0)
+        return -(-(wanted or 0) // self.multiple) * self.multiple
 
 
 def batch(lists: List[List[int]], shape: Shape, pad_id: Optional[int], side: str,
           is_list: bool) -> BatchEncoding:
     """The sequences, padded and converted to what the shape asks for."""
     masks = [[1] * len(ids) for ids in lists]
-    if shape.padding is not None:
+    if _PADDINGS[shape.padding] is not None:
         if pad_id is None:
-            raise ValueError("the tokenizer has no token for padding: choose one first, for "
-                             "example with tokenizer.pad_token = tokenizer.eos_token")
+            raise InvalidArgumentError("the tokenizer has no token for padding: choose one first, "
+                                       "for example with tokenizer.pad_token = tokenizer.eos_token")
         length = shape.padded_length(lists)
         lists = [_padded(ids, length, pad_id, side) for ids in lists]
         masks = [_padded(mask, length, 0, side) for mask in masks]
@@ -130,8 +109,8 @@ def batch(lists: List[List[int]], shape: Shape, pad_id: Optional[int], side: str
         return BatchEncoding(input_ids=lists if is_list else lists[0],
                              attention_mask=masks if is_list else masks[0])
     if len({len(ids) for ids in lists}) > 1:
-        raise ValueError("the texts have different numbers of tokens, so they are not one array: "
-                         "give padding=True, and truncation=True for texts that are too long")
+        raise InvalidArgumentError("the texts have different numbers of tokens, so they are not "
+                                   "one array: give padding=True")
     arrays = BatchEncoding(input_ids=int64_array(lists), attention_mask=int64_array(masks))
     if isinstance(arrays.input_ids, list):
         raise UnsupportedError("return_tensors='np' needs numpy: install it")

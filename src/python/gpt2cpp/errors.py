@@ -13,15 +13,12 @@ out_of_memory         OutOfMemoryError       MemoryError
 cancelled             CancelledError
 internal              InternalError
 ====================  =====================  ==========================================
-
-An argument of the wrong type and an unknown option raise a TypeError.
 """
 
 from __future__ import annotations
 
-import difflib
 import reprlib
-from typing import Any, Iterable
+from typing import Any
 
 
 class Error(Exception):
@@ -49,7 +46,9 @@ class UnsupportedError(Error):
 
 
 class InvalidArgumentError(Error, ValueError):
-    """An argument is out of range, or an object is closed or in use."""
+    """An argument has the wrong type, is out of range or unknown, or an object is closed or in
+    use.
+    """
 
     code = "invalid_argument"
 
@@ -70,8 +69,9 @@ class InternalError(Error):
     """Anything else: a bug in the library."""
 
 
-BY_STATUS = (None, NotFoundError, InvalidFileError, UnsupportedError, InvalidArgumentError,
-             OutOfMemoryError, CancelledError, InternalError)
+BY_CODE = {kind.code: kind for kind in (
+    NotFoundError, InvalidFileError, UnsupportedError, InvalidArgumentError, OutOfMemoryError,
+    CancelledError, InternalError)}
 
 
 def shown(value: Any) -> str:
@@ -79,7 +79,6 @@ def shown(value: Any) -> str:
     return " ".join(reprlib.repr(value).split())
 
 
-def did_you_mean(name: Any, names: Iterable[Any]) -> str:
-    """The end of a message about a wrong name: the most similar of the names, if one is similar."""
-    similar = difflib.get_close_matches(str(name), map(str, names), 1)
-    return f" (did you mean {similar[0]}?)" if similar else ""
+def unexpected(name: str, expected: str, value: Any) -> InvalidArgumentError:
+    """The error for an argument that is not what is expected."""
+    return InvalidArgumentError(f"{name}: expected {expected}, found {shown(value)}")

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
-from ._progress import shown_progress
-from .errors import InvalidArgumentError, NotFoundError, shown
+from .errors import InvalidArgumentError, NotFoundError, unexpected
 from .model import Model
 from .tokenizer import Tokenizer
 
@@ -125,7 +124,7 @@ class Gpt2CppLM(_Base):
         """
         texts = [request.args for request in requests]
         pairs = [self._cut(*self._encode_pair(*pair)) for pair in texts]
-        results = self._score(pairs, disable_tqdm)
+        results = self._score(pairs)
         for pair, result in zip(texts, results):
             self._cache("loglikelihood", pair, result)
         return results
@@ -136,7 +135,7 @@ class Gpt2CppLM(_Base):
         windows = [list(rolling_windows(self.tok_encode(request.args[0], add_special_tokens=False),
                                         self.prefix_token_id, self.max_length))
                    for request in requests]
-        scores = iter(self._score([pair for pairs in windows for pair in pairs], disable_tqdm))
+        scores = iter(self._score([pair for pairs in windows for pair in pairs]))
         results = [sum(next(scores)[0] for _ in pairs) for pairs in windows]
         for request, result in zip(requests, results):
             self._cache("loglikelihood_rolling", request.args, result)
@@ -181,27 +180,22 @@ class Gpt2CppLM(_Base):
                 f"{self.max_length}: the task is not for models with so short a context")
         return context[-room:], continuation
 
-    def _score(self, pairs: List[Pair], disable_tqdm: bool) -> List[Tuple[float, bool]]:
+    def _score(self, pairs: List[Pair]) -> List[Tuple[float, bool]]:
         """Continuations of the same context are computed together."""
         results: List[Tuple[float, bool]] = [(0.0, True)] * len(pairs)
-        done = 0
-        with shown_progress((lambda share: None) if disable_tqdm else None, len(pairs)) as report:
-            for places in _grouped(tuple(context) for context, _ in pairs):
-                known = [place for place in places if pairs[place][1]]  # nothing has probability 1
-                if known:
-                    choices = self.model.choices(pairs[known[0]][0],
-                                                 [pairs[place][1] for place in known])
-                    for place, choice in zip(known, choices):
-                        results[place] = (choice.sum, choice.greedy_match)
-                done += len(places)
-                if report is not None:
-                    report(done / len(pairs))
+        for places in _grouped(tuple(context) for context, _ in pairs):
+            known = [place for place in places if pairs[place][1]]  # nothing has probability 1
+            if known:
+                choices = self.model.choices(pairs[known[0]][0],
+                                             [pairs[place][1] for place in known])
+                for place, choice in zip(known, choices):
+                    results[place] = (choice.sum, choice.greedy_match)
         return results
 
     def _generate(self, contexts: List[str], given: Dict[str, Any]) -> List[str]:
         """The texts of requests that have the same options."""
         if not isinstance(given, dict):
-            raise TypeError(f"the options of a request: expected a dict, found {shown(given)}")
+            raise unexpected("the options of a request", "a dict", given)
         options = {name: value for name, value in given.items() if value is not None}
         until = options.pop("until", [])
         until = [until] if isinstance(until, str) else list(until)

@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-import json
-import os
-from ctypes import byref, c_int32
-from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple,
+from collections.abc import Mapping
+from functools import partial
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple,
                     Union, overload)
 
-from . import _structs as c
-from . import _beams, _generation_config, _numbers
-from ._arrays import ids_array, ids_list, int32, items, whole, without_iterators
-from ._batch import write_text, write_texts
-from ._handle import Owned, defaults, new
-from ._hub import PathLike, dtype_of, not_downloaded, pretrained_name, refuse_others
-from ._library import lib
-from ._numbers import Tokens, as_list
-from ._option_help import with_options
-from ._options import count, flag, named
-from ._texts import Failures, fit_prompt
-from ._work import OnProgress, Work
-from .encoding import Attributes, ids_of, text_or_ids
-from .errors import InvalidArgumentError, NotFoundError, shown
-from .options import max_new_tokens_of, require_different
-from .results import Generation
-from .session import Session
-from .stream import AsyncStream, Stream
-from .tokenizer import Tokenizer, c_path, find_path, memory_files, require_own
+from ._arrays import FloatArray, float_rows, ids_array, items, row, to_json, whole, zeros
+from ._library import Calls, Handle, Ids, Owned, described, get_json, lib
+from ._observe import Changes, Observations, What
+from ._runs import Texts, new_run
+from ._weights import Weights
+from .encoding import Attributes, as_list, one_text, text_or_ids
+from .errors import Error, NotFoundError, unexpected
+from .options import merged, with_options
+from .results import (Choice, Comparison, Generation, Scores, choice_of, comparison_of,
+                      scores_of)
+from .session import Session, rows_of_pass
+from .stream import Stream
+from .tokenizer import (PathLike, Tokenizer, c_path, find_model, memory_files, pretrained_name,
+                        require_own)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .options import GenerateOptions
 
-DTYPES = ("stored", "f32", "f16", "bf16", "int8", "int4")
-_TORCH_DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
-KV_TYPES = ("auto", "f32", "f16")
-_MAX_SAMPLES = 1 << 20  # GenerationConfig::kMaxSamples of the library
+Tokens = Union[str, Sequence[int]]
+"""A text, which is encoded, or its token ids. What a tokenizer returned for it is taken, too."""
+
+_TORCH_DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "auto": None}
 
 
-class Model(_numbers.Model):
+class Model(Handle):
     """A GPT-2 with its tokenizer. Any number of threads may use one.
 
     >>> model = Model()
@@ -49,59 +43,63 @@ class Model(_numbers.Model):
     (4096, 256)
     """
 
-    def __init__(self, name: Optional[PathLike] = None, *, dtype: Optional[str] = None,
+    vocab_size: int  # the number of tokens, and of logits
+    n_positions: int  # the longest sequence, in tokens
+    n_embd: int  # the size of a hidden state
+    n_layer: int
+    n_head: int
+    n_inner: int
+    parameter_count: int
+    bytes_per_token: int  # bytes of weights that are read for one token
+    bos_token_id: Optional[int]
+    eos_token_id: List[int]  # the tokens that end a text
+    dtype: str
+    path: str  # "" if it was loaded from memory
+    config: Attributes  # as config.json has it: config["n_layer"], config.n_layer
+    tokenizer: Optional[Tokenizer]  # the one in the model's directory; None if there is none
+
+    def __init__(self, name: Optional[PathLike] = None, *, dtype: Any = None,
                  threads: Optional[int] = None, kv_type: Optional[str] = None,
-                 on_progress: OnProgress = None):
+                 on_progress: Optional[Callable[[float], Any]] = None):
         """Loads a model by its name or path, as `gpt2 -m` finds it; downloads nothing.
 
         name:     default: the small model that is part of the project
         dtype:    "f32", "f16", "bf16", "int8" or "int4"; default: the type of the file. "float32",
                   "float16" and "bfloat16" are other names, as is torch.float32
-        threads:  the max number of threads; 0 (default): one for each physical core, and fewer
-                  for small models
+        threads:  the max number of threads; default: one for each physical core, and fewer for
+                  small models
         kv_type:  the type of keys and values: "f32" or "f16"; default: f16 if the dtype is int8
                   or int4, and f32 otherwise
         on_progress:  called with the share of the weights converted so far
         """
-        self._setup(_loaded(lib.gpt2_model_load, c_path(find_path(name)), dtype=dtype,
+        path = find_model(name)
+        self._setup(_loaded(lib.gpt2_model_load, c_path(path), dtype=dtype,
                             on_progress=on_progress), threads, kv_type)
         self._arguments: Optional[Tuple[Any, ...]] = (name, dtype, threads, kv_type)
-        self._set_tokenizer(lambda: Tokenizer(self.path))
+        self._set_tokenizer(lambda: Tokenizer(path))
 
     @classmethod
     def from_pretrained(cls, name_or_path: PathLike, *, revision: Optional[str] = None,
-                        local_files_only: bool = True, dtype: Optional[str] = None,
-                        torch_dtype: Optional[str] = None, threads: Optional[int] = None,
-                        kv_type: Optional[str] = None, on_progress: OnProgress = None,
-                        **others: Any) -> Model:
+                        dtype: Any = None, torch_dtype: Any = None, **options: Any) -> Model:
         """Loads a model by its name on the HuggingFace hub, or by its path, like transformers.
 
         `revision` is a branch, a tag or the whole hash of a commit, as the cache has them. The
         model must be in HuggingFace's cache, or in one of the other places where `gpt2 -m` looks;
-        nothing is downloaded, whatever local_files_only is. torch_dtype is another name of dtype,
-        and "auto" means the type of the file. The other arguments are Model()'s. Those that only
-        transformers has raise a TypeError that says what to do instead, unless they change nothing,
-        as device_map="cpu" does.
+        nothing is downloaded. torch_dtype is another name of dtype, and "auto" means the type of
+        the file. The other options are Model()'s.
 
         >>> Model.from_pretrained("no/such-model", revision="v2")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        gpt2cpp.errors.NotFoundError: ... run 'hf download no/such-model --revision v2' first
+        gpt2cpp.errors.NotFoundError: ...no/such-model@v2...
         """
-        refuse_others(others)
-        dtype = dtype_of(dtype, torch_dtype)
-        flag("local_files_only", local_files_only)
-        name = pretrained_name(name_or_path, revision)
-        try:
-            path = find_model(name)
-        except NotFoundError as error:
-            raise not_downloaded(error) from None
-        return cls(path, dtype=dtype, threads=threads, kv_type=kv_type, on_progress=on_progress)
+        return cls(pretrained_name(name_or_path, revision),
+                   dtype=torch_dtype if dtype is None else dtype, **options)
 
     @classmethod
-    def from_bytes(cls, files: Mapping[str, Any], *, dtype: Optional[str] = None,
+    def from_bytes(cls, files: Mapping[str, Any], *, dtype: Any = None,
                    threads: Optional[int] = None, kv_type: Optional[str] = None,
-                   on_progress: OnProgress = None) -> Model:
+                   on_progress: Optional[Callable[[float], Any]] = None) -> Model:
         """Loads a model from files in memory. The keys are their names in a model's directory.
 
         The contents are bytes or anything else with the buffer protocol, such as an mmap. The model
@@ -122,74 +120,43 @@ class Model(_numbers.Model):
         return model
 
     def _set_tokenizer(self, load: Callable[[], Tokenizer]) -> None:
-        self._tokenizer: Optional[Tokenizer] = _if_found(load)
-        if self._tokenizer is not None:
-            limit = min(self._tokenizer.model_max_length, self.n_positions)
-            self._tokenizer.model_max_length = limit
+        try:
+            self.tokenizer = load()
+        except NotFoundError:
+            self.tokenizer = None
+            return
+        self.tokenizer.model_max_length = min(self.tokenizer.model_max_length, self.n_positions)
 
-    def _setup(self, owned: Owned, threads: Optional[int] = None,
-               kv_type: Optional[str] = None) -> None:
+    def _setup(self, owned: Owned, threads: Optional[int], kv_type: Optional[str]) -> None:
         super().__init__(owned)
-        self._engine: Optional[Owned] = None
         self._engine_options = threads, kv_type
+        self._engine: Optional[Owned] = None
         if threads is not None or kv_type is not None:
-            options = defaults(c.EngineOptions, lib.gpt2_engine_options_init)
-            options.threads = int32("threads", threads or 0)
-            options.kv_type = named("kv_type", kv_type or "auto", KV_TYPES)
-            self._engine = new(lib.gpt2_engine_new, owned, byref(options),
-                               free=lib.gpt2_engine_free)
-        info = lib.gpt2_model_get_info(owned).contents
-        for name in ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head", "n_inner",
-                     "parameter_count", "bytes_per_token"):
-            setattr(self, name, getattr(info, name))
-        self.bos_token_id = info.bos_token_id if info.bos_token_id >= 0 else None
-        self.dtype = DTYPES[info.dtype]
-        self.path = os.fsdecode(info.path)
-        self.config = Attributes(json.loads(info.config_json))
-        self.eos_token_id = ids_list(info.eos_token_id, info.n_eos_token_id)
-
-    vocab_size: int  # the number of tokens, and of logits
-    n_positions: int  # the longest sequence, in tokens
-    n_embd: int  # the size of a hidden state
-    n_layer: int
-    n_head: int
-    n_inner: int
-    parameter_count: int
-    bytes_per_token: int  # bytes of weights that are read for one token
-    bos_token_id: Optional[int]
-    dtype: str
-    path: str  # "" if it was loaded from memory
-    config: Attributes  # as config.json has it: config["n_layer"], config.n_layer
-    eos_token_id: List[int]  # the tokens that end a text
+            self._engine = Owned(lib.gpt2_engine_new, owned,
+                                 to_json(threads=threads, kv_type=kv_type),
+                                 free=lib.gpt2_engine_free)
+        info = get_json(lib.gpt2_model_info, owned)
+        for name in Model.__annotations__.keys() & info.keys():
+            setattr(self, name, info[name])
+        self.config = Attributes(info["config"])
 
     def __reduce__(self) -> Tuple[Any, ...]:
         # A spawned process loads the files again, which takes milliseconds.
         if self._arguments is None:
             raise TypeError("a Model that was converted or loaded from memory cannot be pickled: "
                             "load it by its path, with dtype=")
-        return _load, self._arguments, {"_tokenizer": self._tokenizer}
+        return _load, self._arguments, {"tokenizer": self.tokenizer}
 
     def __repr__(self) -> str:
         place = repr(self.path) if self.path else "in memory"
         return "Model(closed)" if self.closed else f"Model({place}, {self.dtype})"
 
     @property
-    def tokenizer(self) -> Optional[Tokenizer]:
-        """The tokenizer in the model's directory; None if there is none."""
-        return self._tokenizer
-
-    @property
     def threads(self) -> int:
         """The max number of threads that compute. Without the argument `threads`, passes use fewer
         threads if the work is too small for all of them.
         """
-        self._use()
-        engine = self._engine
-        if engine is None:
-            return lib.gpt2_thread_count()
-        threads = c_int32()
-        lib.gpt2_engine_threads(engine, byref(threads))
-        return threads.value
+        return self._engine_options[0] or described["threads"]
 
     @property
     def generation_config(self) -> Dict[str, Any]:
@@ -204,11 +171,10 @@ class Model(_numbers.Model):
         >>> len(model.generate([443, 452], **model.generation_config).token_ids)
         18
         """
-        self._use()
         if not self.path:
             raise NotFoundError("the model in memory: has no generation_config.json on disk: give "
                                 "the options themselves")
-        return _generation_config.load(self.path)
+        return get_json(lib.gpt2_generation_config, c_path(self.path), None)
 
     def close(self) -> None:
         super().close()
@@ -221,13 +187,11 @@ class Model(_numbers.Model):
                  **options: Unpack[GenerateOptions]) -> Generation: ...
 
     @overload
-    def generate(self, prompt: Union[Tokens, Sequence[Tokens]] = "", *,
-                 num_return_sequences: Optional[int] = None, on_error: str = "raise",
+    def generate(self, prompt: Union[Tokens, Sequence[Tokens]] = "", *, on_error: str = "raise",
                  **options: Unpack[GenerateOptions]) -> List[Generation]: ...
 
     @with_options
-    def generate(self, prompt: Union[Tokens, Sequence[Tokens]] = "", *,
-                 num_return_sequences: Optional[int] = None, on_error: str = "raise",
+    def generate(self, prompt: Union[Tokens, Sequence[Tokens]] = "", *, on_error: str = "raise",
                  **options: Unpack[GenerateOptions]) -> Any:
         """Returns the continuation of the prompt as a Generation, which is a str.
 
@@ -248,23 +212,21 @@ class Model(_numbers.Model):
         >>> model.generate("The cat", num_beams=3, max_new_tokens=4)
         ' and the dog were'
         """
-        prompt, given = self._given(prompt, options)
-        configured = given.pop("num_return_sequences", None)
-        number = configured if num_return_sequences is None else num_return_sequences
-        prompts, is_batch = as_list("prompt", prompt)
-        is_list = is_batch or number is not None
-        failures = Failures(on_error, is_list)
-        copies = 1 if number is None else count("num_return_sequences", number, 1, _MAX_SAMPLES)
-        beams = given.get("num_beams")
-        if beams is not None and whole("num_beams", beams) != 1:
-            texts = _beams.search_all(self, prompts, copies, given, failures)
-        elif is_list and len(prompts) * copies != 1:
-            require_different(copies, given)
-            texts = write_texts(self, [one for one in prompts for _ in range(copies)], given,
-                                failures)
-        else:
-            texts = [write_text(self, prompts[0], given, failures)]
-        return texts if is_list else texts[0]
+        given = self._options(options)
+        prompts, is_list = as_list("prompt", text_or_ids(
+            "prompt", prompt, given.pop("input_ids", None), given.pop("attention_mask", None)))
+        copies, first = given.get("num_return_sequences"), given.get("sequence") or 0
+        n = copies or 1
+        texts, scheduler = Texts(self, given, len(prompts) * n), self.new_scheduler()
+        texts.check(scheduler)
+        draws = given.get("num_beams", 1) == 1
+        runs = _attempts(on_error, (partial(texts.run, one, scheduler,
+                                            sequence=first + i * n if draws else None)
+                                    for i, one in enumerate(prompts)), is_list)
+        results = _attempts(on_error, (partial(_result, run) for run in runs), is_list)
+        texts.end()
+        found = [text for one in results for text in ([one] * n if isinstance(one, Error) else one)]
+        return found if is_list or copies is not None else found[0]
 
     def stream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Stream:
         """Like generate(), but returns an iterator over the pieces of the text as it is written.
@@ -277,31 +239,241 @@ class Model(_numbers.Model):
         """
         return self.session().stream(prompt, **options)
 
-    def astream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> AsyncStream:
-        """Like stream(), for asyncio: other tasks run while this one waits for a piece.
-
-        >>> import asyncio
-        >>> async def pieces(model):
-        ...     return [piece async for piece in model.astream("Once", do_sample=False,
-        ...                                                    max_new_tokens=3)]
-        >>> asyncio.run(pieces(Model()))
-        [' upon', ' a', ' time']
-        """
-        return self.session().astream(prompt, **options)
-
     def session(self, max_tokens: Optional[int] = None) -> Session:
         """An empty session with room for max_tokens tokens, by default the model's n_positions."""
-        options = self._session_options(max_tokens)
-        return Session(self, new(lib.gpt2_session_new, self._use(), byref(options),
-                                 free=lib.gpt2_session_free))
+        return Session(self, Owned(lib.gpt2_session_new, self._use(), self._engine,
+                                   to_json(max_tokens=max_tokens), free=lib.gpt2_session_free))
 
     def load_session(self, path: PathLike, max_tokens: Optional[int] = None) -> Session:
         """Loads a session from a file of Session.save(). It continues with the same bits."""
-        options = self._session_options(max_tokens)
-        return Session(self, new(lib.gpt2_session_load, self._use(), c_path(path),
-                                 byref(options), free=lib.gpt2_session_free))
+        return Session(self, Owned(lib.gpt2_session_load, self._use(), self._engine, c_path(path),
+                                   to_json(max_tokens=max_tokens), free=lib.gpt2_session_free))
 
-    # -- Weights ---------------------------------------------------------------------------------
+    # -- Numbers ---------------------------------------------------------------------------------
+
+    def logits(self, text: Tokens = "", *, input_ids: Any = None,
+               attention_mask: Any = None) -> FloatArray:
+        """The logits after each token of the text: (n_tokens, vocab_size) floats.
+
+        The text may be what a tokenizer returned, also as in logits(**tokenizer(...)). This is one
+        forward pass. Ctrl-C cannot interrupt it and takes effect when it is over. The same is true
+        of hidden_states() with a layer, and of these two functions of a Session.
+        """
+        ids = self.encode("text", text, input_ids, attention_mask)
+        return self._rows(ids, self.vocab_size, lib.gpt2_forward, None)
+
+    @overload
+    def hidden_states(self, text: Tokens = "", *, input_ids: Any = None,
+                      attention_mask: Any = None) -> Tuple[FloatArray, ...]: ...
+
+    @overload
+    def hidden_states(self, text: Tokens, layer: int) -> FloatArray: ...
+
+    @overload
+    def hidden_states(self, text: Tokens = "", *, layer: int, input_ids: Any = None,
+                      attention_mask: Any = None) -> FloatArray: ...
+
+    def hidden_states(self, text: Tokens = "", layer: Optional[int] = None, *,
+                      input_ids: Any = None, attention_mask: Any = None) -> Any:
+        """The hidden states of each token: n_layer + 1 arrays of (n_tokens, n_embd) floats.
+
+        The result is the tuple of transformers' output_hidden_states=True, without the dimension of
+        the batch: the embeddings first, and last the output of the last block after ln_f. With a
+        `layer`, returns that array alone: 0 stands for the embeddings, n_layer or -1 for the last.
+        """
+        ids = self.encode("text", text, input_ids, attention_mask)
+        if layer is None:
+            seen = self.observe(ids, ("embeddings", "block_output", "ln_f_output"))
+            return tuple(seen.hidden_states)
+        return self._rows(ids, self.n_embd, lib.gpt2_hidden_states, whole("layer", layer, -2**31))
+
+    def _rows(self, ids: List[int], width: int, function: Any, argument: Any) -> FloatArray:
+        with self.session() as session:
+            return rows_of_pass(session._use(), ids_array("text", ids), len(ids), width, function,
+                                argument)
+
+    def unembed(self, states: Any, *, ln_f: bool = False) -> FloatArray:
+        """The logits for hidden states: (..., vocab_size) floats for (..., n_embd) floats.
+
+        This is transformers' model.lm_head(states) or, with ln_f=True,
+        model.lm_head(model.transformer.ln_f(states)). The last of the hidden_states() has been
+        through ln_f; the others have not, so a logit lens asks for it. Without numpy, the states
+        are a list of floats or a list of such lists.
+
+        >>> model = Model()
+        >>> states = model.hidden_states("Once upon a")
+        >>> lens = model.unembed(states[model.n_layer - 1], ln_f=True)
+        >>> lens.shape == model.unembed(states[-1]).shape == (3, model.vocab_size)
+        True
+        """
+        given, shape = float_rows("states", states, self.n_embd)
+        out, address = zeros((*shape, self.vocab_size))
+        lib.gpt2_unembed(self._use(), self._engine, given.address, given.size // (4 * self.n_embd),
+                         int(bool(ln_f)), address)
+        return out
+
+    @property
+    def weights(self) -> Weights:
+        """The tensors by transformers' names, as read-only numpy arrays. Nothing is copied.
+
+        >>> weights = Model().weights
+        >>> "h.0.attn.c_attn.weight" in weights, weights.shape("wte.weight")
+        (True, (4096, 256))
+        """
+        return Weights(self._use(), bool(self.config["tie_word_embeddings"]), repr(self))
+
+    def observe(self, text: Tokens = "", what: What = None,
+                layers: Optional[Iterable[int]] = None, *,
+                change: Optional[Changes] = None, input_ids: Any = None,
+                attention_mask: Any = None) -> Observations:
+        """The values that a pass over the text computes. Observations lists names and shapes.
+
+        `what` is one name or several, and `layers` are the numbers of blocks. By default, all
+        values are observed, which takes much memory for long texts. A name may also be that of a
+        hook of TransformerLens, such as "blocks.3.hook_attn_out", which names the layer, so that
+        `layers` must not be given. A pair such as ("attn_output", 3) does so, too.
+
+        `change` intervenes in the pass: a dict of functions by name and layer, such as
+        {("head_outputs", 3): f}. The pass calls f(values, place) with a row of values for each
+        token and a Place, and goes on with what f leaves in the array. What is observed are the
+        changed values. The function must not use the model, whose functions raise an error in it.
+        It gets the shapes that Observations lists, also if the key is a hook of TransformerLens. If
+        mean or rstd of statistics are changed, the LayerNorm uses these (the variance has no
+        effect); attention weights are changed head by head.
+
+        >>> model = Model()
+        >>> seen = model.observe("Once upon a time", "attention_weights", layers=[0])
+        >>> list(seen), seen["attention_weights", 0].shape
+        ([('attention_weights', 0)], (4, 4, 4))
+
+        The most probable next token if the feed-forward layer of block 2 adds nothing:
+
+        >>> def zero(values, place):
+        ...     for i in range(values.shape[0]):
+        ...         for j in range(values.shape[1]):
+        ...             values[i, j] = 0  # with numpy: values[:] = 0
+        >>> seen = model.observe("Once upon a", "ln_f_output", change={("mlp_output", 2): zero})
+        >>> logits = model.unembed(seen["ln_f_output", model.n_layer]).tolist()[-1]
+        >>> model.tokenizer.decode(logits.index(max(logits)))
+        ' time'
+        """
+        ids = self.encode("text", text, input_ids, attention_mask)
+        with self.session() as session:
+            return session.observe(ids, what, layers, change=change)
+
+    # -- Scores and vectors ----------------------------------------------------------------------
+
+    def score(self, texts: Union[Tokens, Sequence[Tokens]] = "", *, input_ids: Any = None,
+              attention_mask: Any = None, context: Optional[int] = None,
+              stride: Optional[int] = None, top_logprobs: Optional[int] = None,
+              truncate: bool = False, on_error: str = "raise",
+              on_progress: Optional[Callable[[float], Any]] = None) -> Scores:
+        """Computes how well the model predicts a text, or a list of texts: together, and each one.
+
+        Nothing predicts the first token, so a text of fewer than two has the perplexity NaN. The
+        texts may be what a tokenizer returned, also as in score(**tokenizer(...)).
+
+        Long texts are scored in windows of `context` tokens that begin `stride` tokens apart, as
+        transformers' page "Perplexity of fixed-length models" does. With truncate=True, only the
+        first window is scored, as transformers scores a text that its tokenizer has truncated.
+        With on_error="return", a text that cannot be scored does not fail the others: its exception
+        stands in `texts` of the result. on_progress is called with the share of the work done so
+        far.
+
+        >>> scores = Model().score("The cat sat on the mat.")
+        >>> round(scores.perplexity)
+        31
+        >>> both = Model().score(["The cat sat on the mat.", "The mat sat on the cat."])
+        >>> [round(text.perplexity) for text in both.texts]
+        [31, 259]
+        """
+        listed, is_list = as_list("texts", text_or_ids("texts", texts, input_ids, attention_mask))
+        if truncate:
+            listed = [self.encode("texts", one)[:context or self.n_positions] for one in listed]
+        options = {"context": context, "stride": stride, "logprobs": top_logprobs or 0}
+        usable = _Usable(on_error, listed, lambda one: new_run(self, "score", None, texts=[one],
+                                                               **options))
+        run = new_run(self, "score", on_progress, texts=usable.texts, **options)
+        scores = scores_of(run.result())
+        return scores._replace(texts=usable.merge(scores.texts))
+
+    def choices(self, context: Tokens, continuations: Sequence[Tokens], *,
+                top_logprobs: Optional[int] = None, truncate: bool = False,
+                on_error: str = "raise",
+                on_progress: Optional[Callable[[float], Any]] = None) -> List[Choice]:
+        """Computes the log-probability of each continuation of the context.
+
+        truncate=True leaves out the beginning of the context, so that the longest continuation
+        fits. With on_error="return", a continuation that cannot be scored does not fail the others:
+        its exception stands in the place of its Choice.
+
+        >>> cat, sky = Model().choices("The cat", [" was happy", " sky seven"])
+        >>> cat.mean > sky.mean
+        True
+        """
+        listed = items("continuations", continuations, "a list of texts or token ids")
+        before: Any = one_text("context", text_or_ids("context", context))
+        if truncate:
+            longest = max((len(self.encode("continuations", one, add_special_tokens=False))
+                           for one in listed), default=0)
+            before = self.encode("context", before)[-max(self.n_positions + 1 - longest, 1):]
+        options = {"context": before, "logprobs": top_logprobs or 0}
+        usable = _Usable(on_error, listed, lambda one: new_run(self, "choices", None,
+                                                               choices=[one], **options))
+        run = new_run(self, "choices", on_progress, choices=usable.texts, **options)
+        return usable.merge(map(choice_of, run.result()["choices"]))
+
+    def compare_perplexity(self, other: Model, text: Tokens, *,
+                           on_progress: Optional[Callable[[float], Any]] = None) -> Comparison:
+        """Scores a text with this model and another, such as its quantized copy.
+
+        The perplexities agree with that of score() in 7 digits or so, because score() rounds the
+        logprob of each token to a float, and this function does not.
+
+        >>> model = Model()
+        >>> cost = model.compare_perplexity(model.convert("int8"), "The cat sat on the mat.")
+        >>> abs(cost.change) < 0.1
+        True
+        """
+        if not isinstance(other, Model):
+            raise unexpected("other", 'a Model, such as model.convert("int4")', other)
+        ids, calls = ids_array("text", self.encode("text", text)), Calls()
+        return comparison_of(calls.run(
+            get_json, lib.gpt2_compare, self._use(), self._engine, other._use(), other._engine,
+            ids, len(ids), calls.progress(on_progress), None))
+
+    def embed(self, texts: Union[Tokens, Sequence[Tokens]] = "", *, input_ids: Any = None,
+              attention_mask: Any = None, layer: Optional[int] = None,
+              pooling: Optional[str] = None, truncate: bool = False, on_error: str = "raise",
+              on_progress: Optional[Callable[[float], Any]] = None) -> Any:
+        """A vector for a text: n_embd floats; or one for each text of a list: (n_texts, n_embd).
+
+        The texts may be what a tokenizer returned, also as in embed(**tokenizer(...)).
+        The vector is the mean of the text's hidden states or, with pooling="last", the last one.
+        truncate=True leaves out the end of a text that is longer than n_positions, as the
+        tokenizer's truncation=True does. With on_error="return", the result for a list is a list of
+        vectors, and the exception of a text that has none stands in its place.
+        """
+        listed, is_list = as_list("texts", text_or_ids("texts", texts, input_ids, attention_mask))
+
+        def encoded(one: Any) -> List[int]:
+            ids = self.encode("texts", one)
+            return ids[:self.n_positions] if truncate else ids
+
+        usable = _Usable(on_error, listed, lambda one: new_run(self, "embeddings", None,
+                                                               input=[encoded(one)]))
+        arrays = [ids_array("texts", encoded(one)) for one in usable.texts]
+        structs = (Ids * len(arrays))(*(Ids(ids, len(ids)) for ids in arrays))
+        out, address = zeros((len(arrays), self.n_embd))
+        calls = Calls()
+        calls.run(lib.gpt2_embed, self._use(), self._engine, structs, len(structs),
+                  to_json(layer=layer, pooling=pooling), calls.progress(on_progress), None, address)
+        if is_list and on_error == "raise":
+            return out
+        rows = usable.merge(row(out, i) for i in range(len(arrays)))
+        return rows if is_list else rows[0]
+
+    # -- Weight types ----------------------------------------------------------------------------
 
     def convert(self, dtype: str) -> Model:
         """The same model with its matrices converted to another type, for example as a draft.
@@ -309,119 +481,107 @@ class Model(_numbers.Model):
         It has the `threads` and the kv_type that this model was loaded with.
         """
         converted = Model.__new__(Model)
-        converted._setup(new(lib.gpt2_model_convert, self._use(), _index_of(dtype),
-                             free=lib.gpt2_model_free), *self._engine_options)
-        converted._arguments = None
-        converted._tokenizer = self._tokenizer
+        converted._setup(Owned(lib.gpt2_model_convert, self._use(), str(_dtype(dtype)).encode(),
+                               free=lib.gpt2_model_free), *self._engine_options)
+        converted._arguments, converted.tokenizer = None, self.tokenizer
         return converted
 
     def save_quantized(self, path: PathLike) -> None:
         """Writes a model of type int8 or int4 to a new directory, which Model() loads."""
-        if self.dtype not in ("int8", "int4"):
-            raise InvalidArgumentError("only int8 and int4 weights can be saved, found "
-                                       f'{self.dtype}: load them with Model(path, dtype="int8")')
         lib.gpt2_model_save_quantized(self._use(), c_path(path))
 
     # -- For the other modules of the package ----------------------------------------------------
 
-    def _set_engine(self, options: Any) -> None:
-        engine = self._engine
-        options.engine = None if engine is None else engine.address
-        options.kept = engine
+    def new_scheduler(self) -> Owned:
+        return Owned(lib.gpt2_scheduler_new, self._use(), self._engine, None,
+                     free=lib.gpt2_scheduler_free)
 
-    def _session_options(self, max_tokens: Optional[int]) -> c.SessionOptions:
-        options = defaults(c.SessionOptions, lib.gpt2_session_options_init)
-        self._set_engine(options)
-        if max_tokens is not None:
-            options.max_tokens = count("max_tokens", max_tokens)
-        return options
+    @property
+    def owned_tokenizer(self) -> Optional[Owned]:
+        return None if self.tokenizer is None else self.tokenizer._use()
 
-    def _require_tokenizer(self) -> Tokenizer:
-        if self._tokenizer is None:
+    def require_tokenizer(self) -> Tokenizer:
+        if self.tokenizer is None:
             raise NotFoundError(f"{self.path or 'the model in memory'}: has no tokenizer, which "
                                 "texts need: give token ids")
-        return self._tokenizer
+        return self.tokenizer
 
-    def _given(self, prompt: Any, options: Mapping[str, Any]) -> Tuple[Any, Dict[str, Any]]:
-        """The prompt, which may be the option input_ids, and the other options with those of
-        generation_config. Refuses any tokenizer but the model's. The options hold no iterators,
-        because each text of a list reads them; a streamer may be an iterator itself."""
-        given = {name: value if name == "streamer" else without_iterators(value)
-                 for name, value in _generation_config.merged(options).items()}
-        tokenizer = given.pop("tokenizer", None)
-        if tokenizer is not None:
-            require_own(tokenizer, self._require_tokenizer())
-        ids, mask = given.pop("input_ids", None), given.pop("attention_mask", None)
-        return text_or_ids("prompt", prompt, ids, mask), given
+    def _options(self, options: Mapping[str, Any]) -> Dict[str, Any]:
+        """The options with those of generation_config, without the tokenizer."""
+        given = merged(options)
+        require_own(given.pop("tokenizer", None), self.tokenizer)
+        return given
 
-    def _encode(self, name: str, text: Tokens, *, add_special_tokens: bool = True) -> List[int]:
+    def prompt_and_options(self, prompt: Any,
+                           options: Mapping[str, Any]) -> Tuple[Any, Dict[str, Any]]:
+        """The prompt of a single text, which may be the option input_ids, and the other options."""
+        given = self._options(options)
+        return one_text("prompt", text_or_ids("prompt", prompt, given.pop("input_ids", None),
+                                              given.pop("attention_mask", None))), given
+
+    def encode(self, name: str, text: Any, input_ids: Any = None, attention_mask: Any = None, *,
+               add_special_tokens: bool = True) -> List[int]:
         """The token ids of the argument `name`."""
-        if isinstance(text, Mapping):
-            text = ids_of(text)
+        text = one_text(name, text_or_ids(name, text, input_ids, attention_mask))
         if isinstance(text, str):
-            return self._require_tokenizer().encode(text, add_special_tokens=add_special_tokens)
-        ids = items(name, text, "a text or token ids")
-        if ids and hasattr(ids[0], "__iter__"):
-            if len(ids) > 1 or isinstance(ids[0], str):
-                raise TypeError(f"{name}: expected one text or its token ids, found {shown(ids)}: "
-                                "make a call for each text")
-            ids = ids[0]  # the only row of what a tokenizer returned for a list
-        return list(ids_array(ids, name, "a text or token ids"))
-
-    def _fitted(self, prompt: Tokens,
-                options: Dict[str, Any]) -> Tuple[List[int], int, Dict[str, Any]]:
-        """The tokens of a prompt, how many were removed from its beginning, and the options."""
-        others = dict(options)
-        truncate = bool(flag("truncate", others.pop("truncate", None) or False))
-        return (*fit_prompt(self._prompt(prompt), self.n_positions, truncate,
-                            max_new_tokens_of(others)), others)
-
-    def _prompt(self, prompt: Tokens) -> List[int]:
-        """The tokens of a prompt. If it is empty, the model begins a new text."""
-        ids = self._encode("prompt", prompt)
-        if ids:
-            return ids
-        end = self.bos_token_id if self._tokenizer is None else self._tokenizer.eos_token_id
-        first = [end] if end is not None else self.eos_token_id[:1]
-        if not first:
-            raise InvalidArgumentError("the prompt is empty, and the model has no end-of-text "
-                                       "token to begin with: give a prompt")
-        return first
+            return self.require_tokenizer().encode(text, add_special_tokens=add_special_tokens)
+        return list(ids_array(name, text))
 
 
-def find_model(name: PathLike) -> str:
-    """The path of the model that Model(name) loads. Downloads nothing.
-
-    >>> find_model(Model().path) == Model().path
-    True
-    """
-    return find_path(name)
-
-
-def _load(name: Optional[PathLike], dtype: Optional[str], threads: Optional[int],
+def _load(name: Optional[PathLike], dtype: Any, threads: Optional[int],
           kv_type: Optional[str]) -> Model:
     return Model(name, dtype=dtype, threads=threads, kv_type=kv_type)
 
 
-def _index_of(dtype: Any) -> int:
-    """The library's number of a type, which torch may call "torch.float32"."""
-    name = _TORCH_DTYPES.get(str(dtype).replace("torch.", ""), dtype)
-    return named("dtype", name, DTYPES)
+def _dtype(dtype: Any) -> Any:
+    """The library's name of a type, which torch may call "torch.float32"."""
+    name = str(dtype).replace("torch.", "")
+    return None if dtype is None else _TORCH_DTYPES.get(name, name)
 
 
-def _loaded(function: Callable[..., int], *arguments: Any, dtype: Optional[str],
-            on_progress: OnProgress, kept: Tuple[Any, ...] = ()) -> Owned:
+def _loaded(function: Callable[..., int], *arguments: Any, dtype: Any, on_progress: Any,
+            kept: Tuple[Any, ...] = ()) -> Owned:
     """The handle of a model that the function loads."""
-    work = Work()
-    options = defaults(c.LoadOptions, lib.gpt2_load_options_init)
-    options.dtype = _index_of(dtype or "stored")
-    work.set_progress(options, on_progress)
-    return work.run(lambda: new(function, *arguments, byref(options), free=lib.gpt2_model_free,
-                                kept=kept))
+    calls = Calls()
+    return calls.run(lambda: Owned(function, *arguments, to_json(dtype=_dtype(dtype)),
+                                   calls.progress(on_progress), None, free=lib.gpt2_model_free,
+                                   kept=kept))
 
 
-def _if_found(load: Callable[[], Tokenizer]) -> Optional[Tokenizer]:
-    try:
-        return load()
-    except NotFoundError:
-        return None
+def _result(run: Any) -> Any:
+    if isinstance(run, Error):
+        raise run
+    return run.result()
+
+
+def _attempts(on_error: str, functions: Iterable[Callable[[], Any]], is_list: bool) -> List[Any]:
+    """The results of the functions, one for each text of a list. With on_error="return", the Error
+    that a function raises stands in the place of its result."""
+    if on_error not in ("raise", "return"):
+        raise unexpected("on_error", "'raise' or 'return'", on_error)
+    results: List[Any] = []
+    for place, function in enumerate(functions):
+        try:
+            results.append(function())
+        except Error as error:
+            if on_error == "raise":
+                where = f"text {place} of the list: " if is_list else ""
+                raise type(error)(where + str(error)) from None
+            results.append(error)
+    return results
+
+
+class _Usable:
+    """The texts of a list without those that `check` raises an Error for. With on_error="raise",
+    all of them, because the library raises it."""
+
+    def __init__(self, on_error: str, texts: List[Any], check: Callable[[Any], Any]):
+        functions = [] if on_error == "raise" else [partial(check, text) for text in texts]
+        self._checked = _attempts(on_error, functions, True) or texts
+        self.texts = [text for text, one in zip(texts, self._checked)
+                      if not isinstance(one, Error)]
+
+    def merge(self, results: Iterable[Any]) -> List[Any]:
+        """The results of the texts, and the errors of the others in their places."""
+        ordered = iter(results)
+        return [one if isinstance(one, Error) else next(ordered) for one in self._checked]

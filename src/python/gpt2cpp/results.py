@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import math
-from ctypes import string_at
-from typing import Any, List, NamedTuple, Optional, Tuple
-
-from . import _structs as c
-from ._arrays import ids_list
-from ._hints import GENERATION, Hinted
-from ._library import lib
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 
 class TokenLogprob(NamedTuple):
@@ -26,20 +20,19 @@ class TokenLogprob(NamedTuple):
     top: List[Tuple[int, float]]
 
 
-class Generation(Hinted, str):
+class Generation(str):
     """The new text, without the prompt: a str with attributes.
 
     finish_reason:  "end_of_text", "stop_string", "length", "context_full" or "cancelled"
     token_ids:      the new tokens, without one that ended the text
     logprobs:       of each token; None unless the option `logprobs` is given
     score:          in a beam search: the sum of log-probabilities after the length_penalty
-    prompt_tokens, drafted_tokens, accepted_tokens, dropped_tokens:  numbers of tokens
+    prompt_tokens, drafted_tokens, accepted_tokens:  numbers of tokens
     truncated_tokens:  how many tokens `truncate` removed from the beginning of the prompt
     prompt_seconds, generation_seconds:  for reading the prompt, and for everything after it; not
                     measured in a beam search
     """
 
-    _hints = GENERATION
     finish_reason: str
     token_ids: List[int]
     logprobs: Optional[List[TokenLogprob]] = None
@@ -47,7 +40,6 @@ class Generation(Hinted, str):
     prompt_tokens: int = 0
     drafted_tokens: int = 0
     accepted_tokens: int = 0
-    dropped_tokens: int = 0
     truncated_tokens: int = 0
     prompt_seconds: float = 0.0
     generation_seconds: float = 0.0
@@ -128,57 +120,55 @@ class Comparison(NamedTuple):
     n_windows: int
 
 
-def logprobs_of(data: Any, ids: List[int]) -> List[TokenLogprob]:
-    """The TokenLogprob structs at `data`, one for each id."""
-    return [TokenLogprob(id, t.logprob, None if math.isnan(t.logprob) else t.rank,
-                         [(u.id, u.logprob) for u in t.top[:t.n_top]])
-            for id, t in zip(ids, data[:len(ids)])]
+def logprobs_of(tokens: List[Dict[str, Any]]) -> List[TokenLogprob]:
+    """The tokens of a text in the library's JSON."""
+    return [TokenLogprob(one["id"], _number(one["logprob"]), one.get("rank"),
+                         [(top["id"], top["logprob"]) for top in one.get("top") or []])
+            for one in tokens]
 
 
-def _text_of(result: Any) -> Generation:
-    """The common part of gpt2_generation and gpt2_beam."""
-    text = Generation(string_at(result.text, result.n_text), "utf-8", "replace")
-    text.finish_reason = lib.gpt2_finish_reason_name(result.finish_reason).decode()
-    text.token_ids = ids_list(result.tokens, result.n_tokens)
-    return text
+def _number(value: Optional[float]) -> float:
+    """JSON has null for NaN."""
+    return math.nan if value is None else value
 
 
-def beam_of(result: c.Beam, prompt_tokens: int) -> Generation:
-    """A copy of the library's result."""
-    text = _text_of(result)
-    text.score, text.prompt_tokens = result.score, prompt_tokens
-    return text
+def generation_of(text: Dict[str, Any]) -> Generation:
+    """A text in the library's JSON."""
+    result = Generation(text.get("text", ""))
+    result.finish_reason, result.token_ids = text["finish_reason"], text["token_ids"]
+    result.prompt_tokens, result.truncated_tokens = text["prompt_tokens"], text.get("truncated", 0)
+    result.score = text.get("score")
+    if "logprobs" in text:
+        result.logprobs = logprobs_of(text["logprobs"])
+    for name in ("drafted_tokens", "accepted_tokens", "prompt_seconds", "generation_seconds"):
+        setattr(result, name, text.get("stats", {}).get(name, getattr(result, name)))
+    return result
 
 
-def generation_of(result: c.Generation) -> Generation:
-    """A copy of the library's result."""
-    text = _text_of(result)
-    text.logprobs = logprobs_of(result.logprobs, text.token_ids) if result.logprobs else None
-    for name in ("prompt_tokens", "drafted_tokens", "accepted_tokens", "dropped_tokens",
-                 "prompt_seconds", "generation_seconds"):
-        setattr(text, name, getattr(result, name))
-    return text
+def scores_of(result: Dict[str, Any]) -> Scores:
+    """Scores in the library's JSON."""
+    estimates = {name: Estimate(_number(result.get(key)), _number(result.get(key + "_error")))
+                 for name, key in _ESTIMATES.items()}
+    texts = [TextScore(logprobs_of(text["logprobs"]), _number(text["perplexity"]),
+                       -text["logprob"]) for text in result["texts"]]
+    counts = {"n_" + unit: result[unit] for unit in ("tokens", "words", "bytes", "windows")}
+    return Scores(perplexity=estimates["by_token"].value, nll=-result["logprob"], texts=texts,
+                  **counts, **estimates)
 
 
-def scores_of(result: c.Scores, texts: List[List[int]]) -> Scores:
-    """A copy of the library's result for these texts."""
-    estimates = {name: Estimate(getattr(result, name).value, getattr(result, name).standard_error)
-                 for name in ("by_token", "by_word", "by_byte", "bits_per_byte")}
-    return Scores(perplexity=result.by_token.value, nll=result.nll, n_tokens=result.tokens,
-                  n_words=result.words, n_bytes=result.bytes, n_windows=result.windows,
-                  texts=[TextScore(logprobs_of(text.tokens, ids), text.perplexity, text.nll)
-                         for text, ids in zip(result.texts[:len(texts)], texts)], **estimates)
+_ESTIMATES = {"by_token": "perplexity", "by_word": "word_perplexity",
+              "by_byte": "byte_perplexity", "bits_per_byte": "bits_per_byte"}
+"""The members of Scores by their names in the library's JSON."""
 
 
-def choices_of(result: c.Choices, texts: List[List[int]]) -> List[Choice]:
-    """A copy of the library's result for these continuations."""
-    return [Choice(logprobs_of(result.data[i].tokens, ids), result.data[i].sum,
-                   result.data[i].mean, bool(result.data[i].greedy_match))
-            for i, ids in enumerate(texts)]
+def choice_of(choice: Dict[str, Any]) -> Choice:
+    """A choice in the library's JSON."""
+    return Choice(logprobs_of(choice["logprobs"]), choice["logprob"],
+                  choice["logprob_per_token"], choice["greedy_match"])
 
 
-def comparison_of(result: c.Comparison) -> Comparison:
-    """A copy of the library's result."""
-    return Comparison((result.perplexity_a, result.perplexity_b), result.change,
-                      result.standard_error, result.max_logit_change, result.tokens,
-                      result.windows)
+def comparison_of(cost: Dict[str, Any]) -> Comparison:
+    """A comparison in the library's JSON."""
+    return Comparison((cost["perplexity_a"], cost["perplexity_b"]), _number(cost["change"]),
+                      _number(cost["standard_error"]), cost["max_logit_change"], cost["tokens"],
+                      cost["windows"])

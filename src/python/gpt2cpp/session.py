@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, contextmanager
-from ctypes import POINTER, byref, c_size_t
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
+import threading
+from ctypes import POINTER, byref, c_int32, c_size_t
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional
 
-from . import _structs as c
-from ._arrays import FloatArray, ids_array, ids_list, zeros
-from ._handle import Handle, Owned, new
-from ._hub import PathLike
-from ._library import lib
+from ._arrays import FloatArray, ids_array, row, whole, zeros
+from ._library import Handle, Owned, Slice, get_json, lib
 from ._observe import Changes, Observations, What, observe
-from ._options import count, flag
-from ._texts import fit_prompt
-from ._work import Work
+from ._runs import Texts
+from .encoding import one_text, text_or_ids
 from .errors import InvalidArgumentError
-from .options import GenerateArguments, max_new_tokens_of
-from .results import Generation, generation_of
-from .stream import AsyncStream, Stream
-from .tokenizer import c_path
+from .results import Generation
+from .stream import Stream
+from .tokenizer import PathLike, c_path
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._numbers import Tokens
-    from .model import Model
+    from .model import Model, Tokens
     from .options import GenerateOptions
 
 _MAGIC = b"gpt2sess"  # the first bytes of a file of a session
@@ -35,8 +29,9 @@ _MAGIC = b"gpt2sess"  # the first bytes of a file of a session
 class Session(Handle):
     """A text that several calls continue, without computing anything twice.
 
-    Made by Model.session(), Model.load_session() and fork(). A session belongs to one thread at a
-    time; a call while another thread or an open stream uses it raises InvalidArgumentError.
+    Made by Model.session(), Model.load_session() and fork(). If several threads use a session, each
+    call waits for those of the others. While a stream in it has not ended, other calls that would
+    change the session raise InvalidArgumentError.
 
     >>> import gpt2cpp
     >>> session = gpt2cpp.Model().session()
@@ -51,40 +46,25 @@ class Session(Handle):
 
     def __init__(self, model: Model, owned: Owned):
         super().__init__(owned)
-        self._model = model
-        self._reserved: Dict[str, object] = {}  # "by": the call that uses the session
-
-    @contextmanager
-    def _exclusive(self) -> Iterator[Owned]:
-        """Reserves the session for a call.
-
-        The dict tells which call has reserved the session, even if Ctrl-C comes right then; a lock
-        would not. Python raises KeyboardInterrupt after the call of a function, so no function is
-        called between the end of the work and the release.
-        """
-        owned, call = self._use(), object()
-        try:
-            if self._reserved.setdefault("by", call) is not call:
-                raise InvalidArgumentError("the Session is in use by another thread or an open "
-                                           "stream: wait, close the stream, or give each a fork()")
-            yield owned
-        finally:
-            if "by" in self._reserved and self._reserved["by"] is call:
-                del self._reserved["by"]
+        self._model, self._lock = model, threading.RLock()
 
     def __repr__(self) -> str:
         return "Session(closed)" if self.closed else f"Session(of {self._model!r})"
 
+    def _info(self) -> Dict[str, int]:
+        with self._lock:
+            return get_json(lib.gpt2_session_info, self._use())
+
     @property
     def tokens(self) -> List[int]:
         """All tokens so far."""
-        with self._exclusive() as owned:
-            info = lib.gpt2_session_get_info(owned).contents
-            return ids_list(info.tokens, info.position)
+        ids, n = POINTER(c_int32)(), c_size_t()
+        with self._lock:
+            lib.gpt2_session_tokens(self._use(), byref(ids), byref(n))
+            return ids[:n.value] if n.value else []
 
     def __len__(self) -> int:
-        with self._exclusive() as owned:
-            return lib.gpt2_session_get_info(owned).contents.position
+        return self._info()["position"]
 
     def __bool__(self) -> bool:
         return True
@@ -92,24 +72,22 @@ class Session(Handle):
     @property
     def capacity(self) -> int:
         """The max number of tokens."""
-        with self._exclusive() as owned:
-            return lib.gpt2_session_get_info(owned).contents.capacity
+        return self._info()["capacity"]
 
     @property
     def dropped(self) -> int:
         """The number of tokens that slides have dropped, also in generate(overflow="slide")."""
-        with self._exclusive() as owned:
-            return lib.gpt2_session_get_info(owned).contents.dropped
+        return self._info()["dropped"]
 
     def append(self, tokens: Tokens) -> None:
         """Adds tokens without computing anything: the next call reads them before its own."""
-        ids = ids_array(self._encode("tokens", tokens))
-        with self._exclusive() as owned:
-            lib.gpt2_session_append(owned, ids, len(ids))
+        ids = self._encode("tokens", tokens)
+        with self._lock:
+            lib.gpt2_session_append(self._use(), ids, len(ids))
 
     def logits(self, tokens: Tokens = ()) -> FloatArray:
         """Appends the tokens and returns the logits after the last one: vocab_size floats."""
-        return self._forward(tokens, self._model.vocab_size, lib.gpt2_forward)
+        return self._last(tokens, self._model.vocab_size, lib.gpt2_forward, None)
 
     def hidden_states(self, tokens: Tokens = (), layer: int = -1) -> FloatArray:
         """The same for the hidden state of the last token: n_embd floats.
@@ -117,9 +95,8 @@ class Session(Handle):
         `layer` counts as in transformers: 0 stands for the embeddings, n_layer or -1 for the output
         of the last block after ln_f.
         """
-        index = self._model._layer(layer)
-        return self._forward(tokens, self._model.n_embd,
-                             lambda slices, n: lib.gpt2_hidden_states(slices, n, index))
+        return self._last(tokens, self._model.n_embd, lib.gpt2_hidden_states,
+                          whole("layer", layer, -2**31))
 
     def observe(self, tokens: Tokens = (), what: What = None,
                 layers: Optional[Iterable[int]] = None, *,
@@ -131,21 +108,18 @@ class Session(Handle):
         values, so what comes after these tokens is computed from them.
         """
         ids = self._encode("tokens", tokens)
-        with self._exclusive() as owned:
-            return observe(self._model, owned, ids, what, layers, change)
+        with self._lock:
+            return observe(self._model, self._use(), ids, what, layers, change)
 
-    def _forward(self, tokens: Tokens, width: int, function: Any) -> FloatArray:
-        ids = ids_array(self._encode("tokens", tokens))
-        out, address = zeros((width,))
-        with self._exclusive() as owned:
-            function(byref(c.Slice(owned.address, ids, len(ids), address, 1)), 1)
-        return out
+    def _last(self, tokens: Tokens, width: int, function: Any, argument: Any) -> FloatArray:
+        ids = self._encode("tokens", tokens)
+        with self._lock:
+            return row(rows_of_pass(self._use(), ids, 1, width, function, argument), 0)
 
     def truncate(self, n_tokens: int) -> None:
         """Removes all tokens after the first n_tokens."""
-        position = count("n_tokens", n_tokens)
-        with self._exclusive() as owned:
-            lib.gpt2_session_rewind(owned, position)
+        with self._lock:
+            lib.gpt2_session_rewind(self._use(), whole("n_tokens", n_tokens))
 
     def slide(self, keep: int, room: int = 1) -> int:
         """Makes room for `room` more tokens by dropping the oldest ones after the first `keep`.
@@ -154,16 +128,16 @@ class Session(Handle):
         was enough room. The next call computes the remaining ones anew.
         """
         dropped = c_size_t()
-        with self._exclusive() as owned:
-            lib.gpt2_session_slide(owned, count("keep", keep), count("room", room),
+        with self._lock:
+            lib.gpt2_session_slide(self._use(), whole("keep", keep), whole("room", room),
                                    byref(dropped))
         return dropped.value
 
     def fork(self) -> Session:
         """A second session in the same state. The two share the memory of their common tokens."""
-        with self._exclusive() as owned:
-            return Session(self._model, new(lib.gpt2_session_fork, owned,
-                                            free=lib.gpt2_session_free))
+        with self._lock:
+            return Session(self._model, Owned(lib.gpt2_session_fork, self._use(),
+                                              free=lib.gpt2_session_free))
 
     def save(self, path: PathLike) -> None:
         """Writes the session to a file, which Model.load_session() reads.
@@ -171,88 +145,47 @@ class Session(Handle):
         Like the command's --save-state, replaces a file only if it is a session itself, or empty.
         For another file, raises InvalidArgumentError and leaves it as it is.
         """
-        name = c_path(path)
-        with self._exclusive() as owned:
-            _require_replaceable(path)
-            lib.gpt2_session_save(owned, name)
+        _require_replaceable(path)
+        with self._lock:
+            lib.gpt2_session_save(self._use(), c_path(path))
 
     def generate(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Generation:
         """Appends the prompt and its continuation by the model, and returns the continuation.
 
         Without a prompt, the text continues at its end. Options are as in Model.generate().
         """
-        work = Work()
-        ids, truncated, arguments = self._prepared(prompt, options, work)
-        with self._exclusive() as owned:
-            arguments.begin(ids)
-            text = work.run(lambda: self._write(owned, ids, arguments))
-        arguments.end()
-        text.truncated_tokens = truncated
+        prompt, given = self._model.prompt_and_options(prompt, options)
+        with self._lock:
+            texts = Texts(self._model, given)
+            text, = texts.run_in(self._use(), self._lock, prompt).result()
+        texts.end()
         return text
 
     def stream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Stream:
         """Like generate(), but returns an iterator over the pieces, like Model.stream().
 
-        The session can be used again when the stream has ended. If it is closed early, the session
-        holds all pieces written, which may be a few more than the pieces read.
+        The session can be changed again when the stream has ended or is closed. It then holds the
+        tokens of all pieces.
         """
-        self._model._require_tokenizer()
-        work = Work()
-        ids, truncated, arguments = self._prepared(prompt, options, work)
-        reserved = ExitStack()
+        prompt, given = self._model.prompt_and_options(prompt, options)
+        self._model.require_tokenizer()
+        pieces: List[str] = []
+        texts = Texts(self._model, given, on_text=pieces.append)
+        return Stream(pieces, texts, texts.run_in(self._use(), self._lock, prompt))
 
-        def write(on_text: Any) -> Generation:
-            arguments.struct.on_text = on_text
-            arguments.begin(ids)
-            text = self._write(owned, ids, arguments)
-            arguments.end()
-            text.truncated_tokens = truncated
-            return text
+    def _encode(self, name: str, tokens: Tokens) -> Any:
+        given = one_text(name, text_or_ids(name, tokens))
+        if isinstance(given, str):
+            given = self._model.encode(name, given, add_special_tokens=len(self) == 0)
+        return ids_array(name, given)
 
-        try:
-            owned = reserved.enter_context(self._exclusive())
-            return Stream(work, write, reserved.close)
-        except BaseException:
-            reserved.close()
-            raise
 
-    def astream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> AsyncStream:
-        """Like stream(), for asyncio: `async for piece in session.astream(...)`."""
-        return AsyncStream(self.stream(prompt, **options))
-
-    def _write(self, owned: Owned, ids: List[int], arguments: GenerateArguments) -> Generation:
-        result = POINTER(c.Generation)()
-        tokenizer = self._model.tokenizer
-        prompt = ids_array(ids)
-        lib.gpt2_generate(owned, None if tokenizer is None else tokenizer._use(), prompt, len(ids),
-                          byref(arguments.struct), byref(result))
-        try:
-            return generation_of(result.contents)
-        finally:
-            lib.gpt2_generation_free(result)
-
-    def _encode(self, name: str, tokens: Tokens) -> List[int]:
-        return self._model._encode(name, tokens, add_special_tokens=len(self) == 0)
-
-    def _prepared(self, prompt: Tokens, options: Any,
-                  work: Work) -> Tuple[List[int], int, GenerateArguments]:
-        """The tokens of the prompt, how many were removed from its beginning, and the options."""
-        prompt, given = self._model._given(prompt, options)
-        truncate = bool(flag("truncate", given.pop("truncate", None) or False))
-        ids, position = self._prompt(prompt), len(self)
-        slides = given.get("overflow") == "slide"
-        if ids and position == self.capacity and not slides:
-            raise InvalidArgumentError(
-                f"the session is full with {position} tokens, so it has no room for a prompt: give "
-                "overflow='slide' to drop the oldest ones")
-        held = min(position, count("keep", given.get("keep") or 0)) if slides else position
-        ids, removed = fit_prompt(ids, self.capacity - held, truncate, max_new_tokens_of(given))
-        return ids, removed, GenerateArguments(given, position + len(ids), self._model.vocab_size,
-                                               work)
-
-    def _prompt(self, tokens: Tokens) -> List[int]:
-        ids = self._encode("prompt", tokens)
-        return ids if ids or len(self) > 0 else self._model._prompt(ids)
+def rows_of_pass(session: Owned, ids: Any, n_rows: int, width: int, function: Any,
+                 argument: Any) -> FloatArray:
+    """What a pass over the ids computes for the last n_rows of them: (n_rows, width) floats."""
+    out, address = zeros((n_rows, width))
+    function(byref(Slice(session.address, ids, len(ids), address, n_rows)), 1, argument)
+    return out
 
 
 def _require_replaceable(path: PathLike) -> None:

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
-import operator
+import json
 import os
 from collections.abc import Mapping
 from ctypes import POINTER, byref, c_int32, c_size_t, c_void_p, string_at
-from numbers import Integral
-from typing import Any, Dict, Iterable, List, NoReturn, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
-from . import _structs as c
-from ._arrays import Buffer, ids_array, ids_list, items
-from ._byte_names import BYTES_BY_NAME, BYTE_NAMES
-from ._handle import Handle, defaults, new
-from ._hints import ENCODE, TOKENIZER, Hinted, hint
-from ._hub import PathLike, not_downloaded, pretrained_name, refuse_others
-from ._library import lib
-from ._options import flag, named, utf8
-from ._special_tokens import (SETTINGS, SpecialTokens, directory_of, reader_of_directory,
-                              reader_of_memory)
+from ._arrays import Buffer, ids_array, items, to_json
+from ._library import Handle, Ids, MemoryFile, Owned, get_bytes, get_json, lib
 from .encoding import SIDES, BatchEncoding, Shape, batch, truncated
-from .errors import InvalidArgumentError, NotFoundError, UnsupportedError, shown
-from .results import Generation
+from .errors import InvalidArgumentError, UnsupportedError, unexpected
+
+PathLike = Union[str, "os.PathLike[str]"]
 
 _BUNDLED = "gpt2-stories"
+_UNLIMITED = int(1e30)  # transformers' VERY_LARGE_INTEGER: no model_max_length is known
+_SPECIAL = ("bos_token", "eos_token", "unk_token", "pad_token")
 
 
-class Tokenizer(Hinted, SpecialTokens):
+def _byte_names() -> List[str]:
+    """GPT-2's names of the 256 bytes: printable ones unchanged, the others from U+0100 on."""
+    printable = {*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [byte for byte in range(256) if byte not in printable]
+    return [chr(byte if byte in printable else 0x100 + others.index(byte)) for byte in range(256)]
+
+
+_NAMES = _byte_names()
+_BYTES = {name: byte for byte, name in enumerate(_NAMES)}
+
+
+class Tokenizer(Handle):
     """GPT-2's byte-level BPE. Any number of threads may use one.
+
+    The special tokens and settings have the names of transformers, and the defaults of its
+    GPT2Tokenizer: bos_token, eos_token, unk_token and pad_token, each with an id such as
+    pad_token_id; model_max_length; padding_side and truncation_side. pad_token is None until the
+    files or the program name one.
 
     >>> import gpt2cpp
     >>> tokenizer = gpt2cpp.Model().tokenizer
@@ -37,31 +47,36 @@ class Tokenizer(Hinted, SpecialTokens):
     'Once upon'
     """
 
-    _hints = TOKENIZER
+    vocab_size: int  # the number of tokens without added ones
+    description: str  # the kind of the tokenizer and its files, for people
+    model_max_length: int  # a Model sets its own
+    padding_side: str
+    truncation_side: str
+    bos_token: Optional[str]
+    eos_token: Optional[str]
+    unk_token: Optional[str]
+    bos_token_id: Optional[int]
+    eos_token_id: Optional[int]
+    unk_token_id: Optional[int]
 
     def __init__(self, name: Optional[PathLike] = None):
         """Loads the tokenizer in a model's directory, by the model's name or path, as Model()."""
-        path = find_path(name)
-        super().__init__(new(lib.gpt2_tokenizer_load, c_path(path), free=lib.gpt2_tokenizer_free))
-        self._path: Optional[str] = path
-        self._set_special(reader_of_directory(path), directory_of(path))
+        path = find_model(name)
+        self._setup(Owned(lib.gpt2_tokenizer_load, c_path(path), free=lib.gpt2_tokenizer_free),
+                    path)
 
     @classmethod
     def from_pretrained(cls, name_or_path: PathLike, *, revision: Optional[str] = None,
-                        local_files_only: bool = True, **others: Any) -> Tokenizer:
+                        **settings: Any) -> Tokenizer:
         """Loads a tokenizer by the model's name on the hub, as Model.from_pretrained() does.
 
-        pad_token, padding_side, truncation_side and model_max_length are set instead of those of
-        the files.
+        The settings pad_token, padding_side, truncation_side and model_max_length take the place
+        of those of the files.
         """
-        settings = {name: others.pop(name) for name in SETTINGS if name in others}
-        refuse_others(others)
-        flag("local_files_only", local_files_only)
-        try:
-            tokenizer = cls(find_path(pretrained_name(name_or_path, revision)))
-        except NotFoundError as error:
-            raise not_downloaded(error) from None
+        tokenizer = cls(pretrained_name(name_or_path, revision))
         for name, value in settings.items():
+            if name not in ("pad_token", *_SETTINGS):
+                raise InvalidArgumentError(f"{name}: is no argument of from_pretrained()")
             setattr(tokenizer, name, value)
         return tokenizer
 
@@ -70,81 +85,98 @@ class Tokenizer(Hinted, SpecialTokens):
         """Loads a tokenizer from files in memory, as Model.from_bytes() loads a model."""
         tokenizer = cls.__new__(cls)
         structs, _ = memory_files(files)
-        Handle.__init__(tokenizer, new(lib.gpt2_tokenizer_load_memory, structs, len(structs),
-                                       free=lib.gpt2_tokenizer_free))
-        tokenizer._path = None
-        tokenizer._set_special(reader_of_memory(files))
+        tokenizer._setup(Owned(lib.gpt2_tokenizer_load_memory, structs, len(structs),
+                               free=lib.gpt2_tokenizer_free), None, files)
         return tokenizer
+
+    def _setup(self, owned: Owned, path: Optional[str], files: Mapping[str, Any] = {}) -> None:
+        super().__init__(owned)
+        info = get_json(lib.gpt2_tokenizer_info, owned)
+        self._path, self._n_tokens = path, info["n_tokens"]
+        self.vocab_size, self.description = info["vocab_size"], info["description"]
+        self._special_ids = frozenset(info["special_ids"])
+        self._set_special(lambda name: read_object(path, files, name), info["end_of_text"])
+
+    def _set_special(self, read: Callable[[str], Dict[str, Any]], end: Optional[int]) -> None:
+        """Takes the special tokens and settings that the files beside the tokenizer have."""
+        # As in the library, the map counts only if the config has no added_tokens_decoder. If both
+        # files name a token, the map takes precedence.
+        config = read("tokenizer_config.json")
+        named = {} if config.get("added_tokens_decoder") else read("special_tokens_map.json")
+        default = "<|endoftext|>" if self._id_of("<|endoftext|>") is not None else None
+        for name in _SPECIAL[:3]:
+            token = _content(named.get(name)) or _content(config.get(name)) or default
+            setattr(self, name, token)
+            setattr(self, name + "_id", self._id_of(token))
+        self.eos_token_id, self.eos_token = end, self._name_of(end)
+        self.pad_token = _content(named.get("pad_token")) or _content(config.get("pad_token"))
+        listed = [_content(token) for file in (config, named)
+                  for token in file.get("additional_special_tokens") or []]
+        self._additional = list(dict.fromkeys(text for text in listed if text))
+        for name, value in _SETTINGS.items():
+            given = config.get(name)
+            setattr(self, name, value if given is None else given)
 
     def __reduce__(self) -> Tuple[Any, ...]:
         if self._path is None:
             raise TypeError("a Tokenizer from memory cannot be pickled: load it by its path")
-        state = {name: getattr(self, name) for name in (
-            "_tokens", "model_max_length", "padding_side", "truncation_side")}
-        return Tokenizer, (self._path,), state
+        return Tokenizer, (self._path,), {
+            name: getattr(self, name) for name in ("_pad_token", *_SETTINGS)}
 
     def __repr__(self) -> str:
         return "Tokenizer(closed)" if self.closed else f"Tokenizer({self.description!r})"
 
+    def __len__(self) -> int:
+        """One more than the largest id, including added tokens."""
+        return self._n_tokens
+
+    # -- Texts -----------------------------------------------------------------------------------
+
     def encode(self, text: str, *, add_special_tokens: bool = True,
-               parse_special: bool = True, **others: NoReturn) -> List[int]:
+               parse_special: bool = True) -> List[int]:
         """The token ids of a text.
 
         With parse_special=False, text that reads like a special token ("<|endoftext|>") is encoded
-        as plain characters; use this for untrusted text. There are no other arguments: `others`
-        raise a TypeError that says what to do instead.
+        as plain characters; use this for untrusted text.
         """
-        for name in others:  # which are NoReturn, so that type checkers refuse them, too
-            raise TypeError(f"Tokenizer.encode() got an unexpected keyword argument {name!r}"
-                            f"{hint(ENCODE, name)}")
-        options = defaults(c.EncodeOptions, lib.gpt2_encode_options_init)
-        options.add_special_tokens = flag("add_special_tokens", add_special_tokens)
-        options.parse_special = flag("parse_special", parse_special)
         if not isinstance(text, str):
-            raise TypeError(f"text: expected a str, found {shown(text)}")
-        data = utf8("text", text)
-        result = POINTER(c.Ids)()
-        lib.gpt2_tokenizer_encode(self._use(), data, len(data), byref(options), byref(result))
+            raise unexpected("text", "a str", text)
         try:
-            return ids_list(result.contents.data, result.contents.count)
+            data = text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidArgumentError(f"text: {error}") from None
+        options = to_json(add_special_tokens=add_special_tokens, parse_special=parse_special)
+        result = POINTER(Ids)()
+        lib.gpt2_tokenizer_encode(self._use(), data, len(data), options, byref(result), None)
+        try:
+            return result.contents.data[:result.contents.count] if result.contents.count else []
         finally:
-            lib.gpt2_ids_free(result)
+            lib.gpt2_free(result)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes of tokens, which may begin or end with a part of a character.
 
         Ids from len(self) on have none, as in transformers: a model may have more embeddings than
-        its tokenizer has tokens. Raises InvalidArgumentError for a negative id.
+        its tokenizer has tokens.
         """
-        numbers = ids_array(ids, "token_ids")
+        numbers = ids_array("token_ids", ids)
         if any(number < 0 for number in numbers):
-            raise InvalidArgumentError(f"token_ids: expected no negative id, found {min(numbers)}")
-        result = POINTER(c.Bytes)()
-        lib.gpt2_tokenizer_decode(self._use(), numbers, len(numbers), byref(result))
-        try:
-            return string_at(result.contents.data, result.contents.size)
-        finally:
-            lib.gpt2_bytes_free(result)
+            raise unexpected("token_ids", "no negative id", min(numbers))
+        return get_bytes(lib.gpt2_tokenizer_decode, self._use(), numbers, len(numbers))
 
-    def decode(self, token_ids: Union[int, Iterable[int], Generation], *,
-               skip_special_tokens: bool = False) -> str:
-        """The text of tokens, or of the tokens of a Generation.
+    def decode(self, token_ids: Any, *, skip_special_tokens: bool = False) -> str:
+        """The text of one token, of several, or of the tokens of a Generation.
 
         Bytes that are not valid UTF-8 become U+FFFD. Ids that the tokenizer does not have are left
-        out, as in transformers, because a model may have more embeddings than its tokenizer has
-        tokens. Raises InvalidArgumentError for a negative id.
+        out, as in transformers.
         """
-        ids: Any = getattr(token_ids, "token_ids", token_ids)
-        ids = [ids] if isinstance(ids, (Integral, str)) else items("token_ids", ids, "token ids")
-        for text in ids:
-            if isinstance(text, str):
-                raise TypeError(f"token_ids: expected token ids, found {shown(text)}, a text "
-                                "already, as generate() returns it: leave decode() out")
+        ids = getattr(token_ids, "token_ids", token_ids)
+        ids = [ids] if hasattr(ids, "__index__") else items("token_ids", ids, "token ids")
         if skip_special_tokens:
-            ids = [id for id in ids if not self.is_special(id)]
+            ids = [id for id in ids if id not in self._special_ids]
         return self.decode_bytes(ids).decode("utf-8", "replace")
 
-    def batch_decode(self, sequences: Iterable[Union[Iterable[int], Generation]], *,
+    def batch_decode(self, sequences: Iterable[Any], *,
                      skip_special_tokens: bool = False) -> List[str]:
         """The text of each of the sequences, as decode() returns it."""
         return [self.decode(ids, skip_special_tokens=skip_special_tokens) for ids in sequences]
@@ -170,21 +202,24 @@ class Tokenizer(Hinted, SpecialTokens):
         >>> batch.input_ids, batch["attention_mask"]
         ([[443, 452, 258], [443, 4095, 4095]], [[1, 1, 1], [1, 0, 0]])
         """
-        shape = Shape.of(padding, truncation, max_length, pad_to_multiple_of, return_tensors,
-                         self.model_max_length)
+        length = self.model_max_length if max_length is None else max_length
+        shape = Shape(padding, truncation, length if length < _UNLIMITED else None,
+                      pad_to_multiple_of or 1, return_tensors)
+        shape.check()
         is_list = not isinstance(text, str)
         texts = items("text", text, "a text or a list of texts") if is_list else [text]
         lists = [self._encoded(one, add_special_tokens, shape) for one in texts]
-        side = (self.padding_side if padding_side is None
-                else SIDES[named("padding_side", padding_side, SIDES)])
-        return batch(lists, shape, self.pad_token_id, side, is_list)
+        side = self.padding_side if padding_side is None else padding_side
+        return batch(lists, shape, self.pad_token_id, _side("padding_side", side), is_list)
 
     def _encoded(self, text: str, add_special_tokens: bool, shape: Shape) -> List[int]:
         ids = self.encode(text, add_special_tokens=add_special_tokens)
-        if not shape.is_cut or shape.length is None or len(ids) <= shape.length:
+        if not shape.truncation or shape.length is None or len(ids) <= shape.length:
             return ids
         bare = self.encode(text, add_special_tokens=False) if add_special_tokens else ids
-        return truncated(ids, bare, shape.length, self.truncation_side)
+        return truncated(ids, bare, shape.length, _side("truncation_side", self.truncation_side))
+
+    # -- Tokens ----------------------------------------------------------------------------------
 
     def tokenize(self, text: str) -> List[str]:
         """The names of the tokens of a text, without those that the tokenizer adds to it.
@@ -197,16 +232,19 @@ class Tokenizer(Hinted, SpecialTokens):
 
     def get_vocab(self) -> Dict[str, int]:
         """All tokens by their names, as convert_ids_to_tokens() gives them, and their ids."""
-        return {self.convert_ids_to_tokens(id): id for id in range(len(self))
-                if self.token_bytes(id)}
+        return {self._name_of(id) or "": id for id in range(len(self)) if self.token_bytes(id)}
 
     def token_bytes(self, id: int) -> bytes:
         """The bytes of one token, which may be a part of a character. b"" for an unknown id."""
-        if not self._has(id):
+        if not 0 <= id < len(self):
             return b""
         data, size = c_void_p(), c_size_t()
         lib.gpt2_tokenizer_token_bytes(self._use(), id, byref(data), byref(size))
         return string_at(data, size.value) if size.value else b""
+
+    def is_special(self, id: int) -> bool:
+        """Whether the token marks structure and is not part of a text."""
+        return id in self._special_ids
 
     def convert_ids_to_tokens(self, ids: Any) -> Any:
         """The name of one token, or of several, in vocab.json, where a space is "\u0120".
@@ -217,16 +255,9 @@ class Tokenizer(Hinted, SpecialTokens):
         >>> gpt2cpp.Model().tokenizer.convert_ids_to_tokens([443, 452])
         ['Once', '\u0120upon']
         """
-        if not isinstance(ids, Integral):
-            return [self.convert_ids_to_tokens(id)
-                    for id in items("ids", ids, "a token id or a list of token ids")]
-        id = int(ids)
-        if not self._has(id):
-            return None
-        content = self.token_bytes(id)
-        if self.is_special(id):
-            return content.decode("utf-8", "replace")
-        return "".join(map(BYTE_NAMES.__getitem__, content))
+        if hasattr(ids, "__index__"):
+            return self._name_of(ids)
+        return [self._name_of(id) for id in items("ids", ids, "a token id or a list of token ids")]
 
     def convert_tokens_to_ids(self, tokens: Union[str, List[str]]) -> Any:
         """The ids of tokens by their names; unk_token_id for a name that no token has."""
@@ -236,110 +267,150 @@ class Tokenizer(Hinted, SpecialTokens):
         id = self._id_of(tokens)
         return self.unk_token_id if id is None else id
 
+    def _name_of(self, id: Optional[int]) -> Optional[str]:
+        if id is None or not 0 <= id < len(self):
+            return None
+        content = self.token_bytes(id)
+        if self.is_special(id):
+            return content.decode("utf-8", "replace")
+        return "".join(map(_NAMES.__getitem__, content))
+
     def _id_of(self, token: Optional[str]) -> Optional[int]:
         """The id of the token with this name, or None if there is none."""
         if token is None:
             return None
-        content = bytes(BYTES_BY_NAME.get(character, 0) for character in token)
-        named = all(character in BYTES_BY_NAME for character in token)
-        id = self._find(content) if named else None
-        return id if id is not None else self._find(token.encode("utf-8", "surrogatepass"))
+        contents = [token.encode("utf-8", "surrogatepass")]
+        if all(character in _BYTES for character in token):
+            contents.insert(0, bytes(_BYTES[character] for character in token))
+        for content in contents:
+            id = c_int32()
+            lib.gpt2_tokenizer_find(self._use(), content, len(content), byref(id))
+            if id.value >= 0:
+                return id.value
+        return None
 
-    def _has(self, id: int) -> bool:
-        """Whether there is a token with this id. ctypes would truncate ids of more than 32 bits."""
-        try:
-            return 0 <= operator.index(id) < len(self)
-        except TypeError:
-            raise TypeError(f"id: expected a whole number, found {shown(id)}") from None
-
-    def _find(self, content: bytes) -> Optional[int]:
-        id = c_int32()
-        lib.gpt2_tokenizer_find(self._use(), content, len(content), byref(id))
-        return id.value if id.value >= 0 else None
-
-    def is_special(self, id: int) -> bool:
-        """Whether the token marks structure and is not part of a text."""
-        if not self._has(id):
-            return False
-        result = c_int32()
-        lib.gpt2_tokenizer_is_special(self._use(), id, byref(result))
-        return bool(result.value)
-
-    def _info(self) -> c.TokenizerInfo:
-        return lib.gpt2_tokenizer_get_info(self._use()).contents
+    # -- Special tokens --------------------------------------------------------------------------
 
     @property
-    def vocab_size(self) -> int:
-        """The number of tokens without added ones, as in transformers."""
-        return self._info().vocab_size
+    def pad_token(self) -> Optional[str]:
+        """The token for padding; None until the files or the program name one. May be set."""
+        return self._pad_token
 
-    def __len__(self) -> int:
-        """One more than the largest id, including added tokens."""
-        return self._info().n_tokens
-
-    @property
-    def eos_token_id(self) -> Optional[int]:
-        """The token that ends a text."""
-        id = self._info().end_of_text
-        return id if id >= 0 else None
+    @pad_token.setter
+    def pad_token(self, token: Optional[str]) -> None:
+        if token is not None and self._id_of(token) is None:
+            raise unexpected("pad_token", "a token of the vocabulary", token)
+        self._pad_token = token
 
     @property
-    def eos_token(self) -> Optional[str]:
-        """The name of the token that ends a text, usually "<|endoftext|>"."""
-        id = self.eos_token_id
-        return None if id is None else self.token_bytes(id).decode("utf-8", "replace")
+    def pad_token_id(self) -> Optional[int]:
+        return self._id_of(self._pad_token)
+
+    @pad_token_id.setter
+    def pad_token_id(self, id: Optional[int]) -> None:
+        if id is not None and not self.token_bytes(id):
+            raise unexpected("pad_token_id", "an id of the vocabulary", id)
+        self._pad_token = self._name_of(id)
 
     @property
-    def description(self) -> str:
-        """The kind of the tokenizer and its files, for people."""
-        return self._info().description.decode("utf-8", "replace")
+    def special_tokens_map(self) -> Dict[str, Any]:
+        """The special tokens that there are, by "bos_token" and so on."""
+        named = {name: getattr(self, name) for name in _SPECIAL if getattr(self, name) is not None}
+        return {**named, **({"additional_special_tokens": list(self._additional)}
+                            if self._additional else {})}
+
+    @property
+    def all_special_tokens(self) -> List[str]:
+        """The special tokens, each once."""
+        named = [getattr(self, name) for name in _SPECIAL]
+        return list(dict.fromkeys(token for token in [*named, *self._additional] if token))
+
+    @property
+    def all_special_ids(self) -> List[int]:
+        """Their ids."""
+        return [id for id in map(self._id_of, self.all_special_tokens) if id is not None]
+
+
+_SETTINGS = {"model_max_length": _UNLIMITED, "padding_side": "right", "truncation_side": "right"}
+"""What tokenizer_config.json may set, and transformers' defaults."""
+
+
+def _side(name: str, side: Any) -> str:
+    if side not in SIDES:
+        raise unexpected(name, "left or right", side)
+    return side
+
+
+def _content(token: Any) -> Optional[str]:
+    """The text of a token, which a file may describe by an object."""
+    if isinstance(token, dict):
+        token = token.get("content")
+    return token if isinstance(token, str) else None
+
+
+def read_object(path: Optional[str], files: Mapping[str, Any], name: str) -> Dict[str, Any]:
+    """The object in a file of JSON beside the tokenizer's, or in memory; {} if there is none."""
+    try:
+        if path is None:
+            value = json.loads(bytes(files.get(name, b"")))
+        else:
+            directory = path if os.path.isdir(path) else os.path.dirname(path)
+            with open(os.path.join(directory, name), "rb") as file:
+                value = json.load(file)
+    except (OSError, ValueError):
+        return {}  # the library has refused files that matter to it
+    return value if isinstance(value, dict) else {}
 
 
 def c_path(path: PathLike) -> bytes:
     """The path for C. Refuses a zero byte, which would end the path early."""
     name = os.fsencode(path)
     if b"\0" in name:
-        raise ValueError(f"the path {path!r} has a zero byte: give one without")
+        raise unexpected("the path", "no zero byte", path)
     return name
 
 
-def find_path(name: Optional[PathLike]) -> str:
-    """The path of the model with this name; None stands for the bundled one. Downloads nothing."""
+def find_model(name: Optional[PathLike] = None) -> str:
+    """The path of the model that Model(name) loads. Downloads nothing.
+
+    >>> find_model() == find_model("gpt2-stories")
+    True
+    """
     if name in (None, _BUNDLED):
         path = os.path.join(os.path.dirname(__file__), "models", _BUNDLED)
         name = path if os.path.isdir(path) else _BUNDLED  # a wheel has it in the package
-    result = POINTER(c.Bytes)()
-    lib.gpt2_find_model(c_path(name), byref(result))
-    try:
-        return os.fsdecode(string_at(result.contents.data, result.contents.size))
-    finally:
-        lib.gpt2_bytes_free(result)
+    return os.fsdecode(get_bytes(lib.gpt2_find_model, c_path(name)))
 
 
-def require_own(given: Any, own: Tokenizer) -> None:
+def pretrained_name(name: PathLike, revision: Optional[str]) -> str:
+    """The name by which the library finds a revision of a model: NAME@REVISION.
+
+    As in transformers, a path to a directory has no revisions.
+    """
+    text = os.fspath(name)
+    return text if revision is None or os.path.isdir(text) else f"{text}@{revision}"
+
+
+def require_own(given: Any, own: Optional[Tokenizer]) -> None:
     """Refuses a tokenizer, or the name of one, that is not that of the model."""
+    if given is None or given is own:
+        return
     name = given if isinstance(given, str) else getattr(given, "_path", None)
-    if given is own:
-        return
-    if name is not None and own._path is not None and os.path.samefile(find_path(name), own._path):
-        return
-    raise UnsupportedError(f"tokenizer: expected that of the model, found {shown(given)}: leave it "
-                           "out")
+    path = own and own._path
+    if not (name and path and os.path.samefile(find_model(name), path)):
+        raise UnsupportedError("tokenizer: expected that of the model: leave it out")
 
 
 def memory_files(files: Mapping[str, Any]) -> Tuple[Any, Tuple[Buffer, ...]]:
     """An array of gpt2_memory_file, and the memory that its pointers refer to."""
     if not isinstance(files, Mapping):
-        raise TypeError(f"files: expected a dict of names and contents, found {shown(files)}")
-    buffers = tuple(_content(name, data) for name, data in files.items())
-    structs = [c.MemoryFile(c_path(name), buffer.address, buffer.size)
+        raise unexpected("files", "a dict of names and contents", files)
+    buffers = []
+    for name, data in files.items():
+        try:
+            buffers.append(Buffer(data))
+        except TypeError:
+            raise unexpected(f"files: {name}", "bytes", data) from None
+    structs = [MemoryFile(c_path(name), buffer.address, buffer.size)
                for name, buffer in zip(files, buffers)]
-    return (c.MemoryFile * len(structs))(*structs), buffers
-
-
-def _content(name: str, data: Any) -> Buffer:
-    try:
-        return Buffer(data)
-    except TypeError:
-        raise TypeError(f"files: expected the bytes of {shown(name)}, found {shown(data)}"
-                        ) from None
+    return (MemoryFile * len(structs))(*structs), tuple(buffers)
