@@ -32,6 +32,14 @@ def items(name: str, value: Any, expected: str) -> List[Any]:
     raise unexpected(name, expected, value)
 
 
+def is_number(value: Any) -> bool:
+    """Whether the value is a whole number. Arrays of numpy have __index__, too, but refuse it."""
+    try:
+        return operator.index(value) is not None
+    except TypeError:
+        return False
+
+
 def whole(name: str, value: Any, at_least: int = 0) -> int:
     """A number for C. ctypes would cut one that is too large, and the library knows the range."""
     try:

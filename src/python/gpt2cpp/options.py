@@ -9,7 +9,7 @@ from textwrap import fill, indent
 from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Sequence, Tuple, TypedDict, TypeVar,
                     Union)
 
-from ._arrays import items, to_json
+from ._arrays import is_number, items, to_json
 from ._library import described, get_json, lib
 from .errors import unexpected
 
@@ -117,7 +117,7 @@ def request_of(options: Mapping[str, Any]) -> Dict[str, Any]:
         request.pop(name, None)
     ends = request.pop("eos_token_id", None)
     if ends is not None:
-        stops = [ends] if hasattr(ends, "__index__") else items("eos_token_id", ends, "token ids")
+        stops = [ends] if is_number(ends) else items("eos_token_id", ends, "token ids")
         request.update(ignore_eos=True, stop_tokens=[*request.get("stop_tokens", []), *stops])
     return request
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ctypes import POINTER, byref, c_int32, c_size_t, c_void_p, string_at
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
-from ._arrays import Buffer, ids_array, items, to_json
+from ._arrays import Buffer, ids_array, is_number, items, to_json
 from ._library import Handle, Ids, MemoryFile, Owned, get_bytes, get_json, lib
 from .encoding import SIDES, BatchEncoding, Shape, batch, truncated
 from .errors import InvalidArgumentError, UnsupportedError, unexpected
@@ -171,7 +171,7 @@ class Tokenizer(Handle):
         out, as in transformers.
         """
         ids = getattr(token_ids, "token_ids", token_ids)
-        ids = [ids] if hasattr(ids, "__index__") else items("token_ids", ids, "token ids")
+        ids = [ids] if is_number(ids) else items("token_ids", ids, "token ids")
         if skip_special_tokens:
             ids = [id for id in ids if id not in self._special_ids]
         return self.decode_bytes(ids).decode("utf-8", "replace")
@@ -255,7 +255,7 @@ class Tokenizer(Handle):
         >>> gpt2cpp.Model().tokenizer.convert_ids_to_tokens([443, 452])
         ['Once', '\u0120upon']
         """
-        if hasattr(ids, "__index__"):
+        if is_number(ids):
             return self._name_of(ids)
         return [self._name_of(id) for id in items("ids", ids, "a token id or a list of token ids")]
 
