@@ -1,19 +1,18 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "requests/members.h"
 #include "base/fail.h"
 #include "base/new_file.h"
 #include "base/paths.h"
 #include "cli/commands.h"
 #include "cli/lines/records.h"
 #include "cli/model.h"
-#include "cli/npy.h"
 #include "cli/replaceable.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "cli/tokens.h"
 #include "gpt2/embed.h"
+#include "requests/embedding.h"
 
 namespace gpt2::cli {
 namespace {
@@ -41,7 +40,7 @@ constexpr const char* kEmbedExamples = R"(Examples:
   gpt2 embed --npy vectors.npy sentences.txt
   echo '{"text": "two\nlines"}' | gpt2 embed --jsonl)";
 
-struct Settings {
+struct EmbedSettings {
   ModelSettings model;
   std::string file = "-";
   std::string npy;
@@ -51,8 +50,8 @@ struct Settings {
   EmbedOptions embed;
 };
 
-Settings read_settings(const Arguments& arguments) {
-  Settings settings;
+EmbedSettings read_embed_settings(const Arguments& arguments) {
+  EmbedSettings settings;
   Options options("gpt2 embed", "Turns texts into vectors",
                   std::string(kEmbedSummary) + kEmbedExamples);
   options.add_file("FILE", settings.file, "The texts, one a line; -: standard input");
@@ -74,138 +73,129 @@ Settings read_settings(const Arguments& arguments) {
   return settings;
 }
 
-// Writes a float32 matrix whose shape need not be known beforehand as NumPy's array file. When the
-// new file is complete, it replaces an existing one. Throws what NewFile throws.
-class NpyWriter {
- public:
-  explicit NpyWriter(const std::string& file) : out_(path_of(file)) {
-    const std::string unknown_shape = header(0);
-    out_.write(std::as_bytes(std::span(unknown_shape)));
+// The first bytes of NumPy's array file.
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
+
+// Returns the header of NumPy's array file, version 1.0, for a float32 matrix in C order: a magic
+// word, the version, the length of the description in two bytes, and the description. It has the
+// same length for any shape, so that it can be overwritten when the shape is known.
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+std::string npy_header(std::size_t rows, std::size_t columns) {
+  constexpr std::size_t kBytes = 192;  // a multiple of 64, where the data begins
+  std::string bytes(kNpyMagic);
+  for (const std::size_t byte : {std::size_t{1}, std::size_t{0}, kBytes - 10, std::size_t{0}}) {
+    bytes += static_cast<char>(byte);
   }
+  bytes += concat("{'descr': '<f4', 'fortran_order': False, 'shape': (", rows, ", ", columns,
+                  "), }");
+  bytes.resize(kBytes - 1, ' ');
+  return bytes + '\n';
+}
 
-  void append(std::span<const std::vector<float>> rows) {
-    for (const std::vector<float>& row : rows) out_.write(std::as_bytes(std::span(row)));
-    rows_ += rows.size();
-  }
+using Text = std::vector<TokenId>;
 
-  // Completes the file. REQUIRES: each row has as many floats as there are columns. Throws Error if
-  // there are no rows, which must be a mistake, so that an older file stays.
-  void finish(std::size_t columns) {
-    if (rows_ == 0) reject("--npy: there are no lines, so no array is written");
-    const std::string known_shape = header(columns);
-    out_.overwrite(std::as_bytes(std::span(known_shape)));
-    out_.commit();
-  }
-
- private:
-  [[nodiscard]] std::string header(std::size_t columns) const {
-    const std::size_t shape[] = {rows_, columns};
-    return npy_header(shape);
-  }
-
-  std::size_t rows_ = 0;
-  NewFile out_;
-};
-
-class Embedder {
- public:
-  explicit Embedder(const Settings& settings)
-      : settings_(settings),
-        options_(settings.embed),
-        engine_(load_model(settings.model), settings.model.engine) {
-    if (settings.layer) options_.layer = read_layer(*settings.layer);
-    if (!settings.tokens) tokenizer_ = load_tokenizer(settings.model.path);
-  }
-
-  void write_json() const;
-  void write_array(NpyWriter& writer) const;
-
- private:
-  using Text = std::vector<TokenId>;
-
-  [[nodiscard]] std::size_t read_layer(const std::string& text) const;
+struct Embedder {
+  const EmbedSettings& settings;
+  Engine engine;
+  EmbedOptions options;
+  std::optional<Tokenizer> tokenizer;
 
   // Throws Error if the line has no vector.
   [[nodiscard]] Text read(const std::string& line) const;
-  [[nodiscard]] static std::size_t size_of(const Text& text) { return text.size(); }
-
-  const Settings& settings_;
-  EmbedOptions options_;
-  Engine engine_;
-  std::optional<Tokenizer> tokenizer_;
 };
 
-std::size_t Embedder::read_layer(const std::string& text) const {
-  const std::size_t last = engine_.model().config().n_layer;
+std::size_t read_layer(const std::string& text, const Config& config) {
   std::size_t layer = 0;
-  if (read_number(text, layer) && layer <= last) return layer;
-  throw UsageError("--layer", concat("expected a whole number from 0, the embeddings, to ", last,
-                                     ", the last layer, which is the default, found '", text, "'"));
+  if (read_number(text, layer) && layer <= config.n_layer) return layer;
+  throw UsageError("--layer", concat("expected a whole number from 0, the embeddings, to ",
+                                     config.n_layer, ", the last layer, found '", text, "'"));
 }
 
-Embedder::Text Embedder::read(const std::string& line) const {
-  const Config& config = engine_.model().config();
-  const TokenReader reader = {tokenizer_, config.vocab_size, note_lost_bytes};
-  Text text = settings_.jsonl ? read_record(reader, line) : reader.read(line);
+Text Embedder::read(const std::string& line) const {
+  const Config& config = engine.model().config();
+  const TokenReader reader = {tokenizer, config.vocab_size, note_lost_bytes};
+  Text text = settings.jsonl ? read_record(reader, line) : reader.read(line);
   if (!text.empty() && text.size() <= config.n_positions) return text;
   reject("expected a text of 1 to ", config.n_positions, " tokens, found ", text.size());
 }
 
-void Embedder::write_json() const {
-  const auto answer = [&](std::span<const Text> texts) {
-    std::vector<Json> records;
-    const std::vector<std::vector<float>> vectors = gpt2::embed(engine_, texts, options_);
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      Json& record = records.emplace_back(Json{{"tokens", texts[i].size()}});
-      Json& numbers = record["embedding"] = Json::array();
-      for (const float number : vectors[i]) numbers.push_back(short_number(number));
-    }
-    return records;
-  };
-  answer_lines<Text>(
-      settings_.file, "embedding " + shown_input(settings_.file),
-      [&](const std::string& line) { return read(line); }, size_of, answer);
+// Calls take(group) for groups of lines.
+template <class Take>
+void read_texts(const Embedder& embedder, const Take& take) {
+  const std::string& file = embedder.settings.file;
+  read_lines<Text>(
+      file, "embedding " + shown_input(file),
+      [&](const std::string& line) { return embedder.read(line); },
+      [](const Text& text) { return text.size(); }, take);
 }
 
-// On Ctrl-C, throws Error, so that the incomplete file is removed.
-void Embedder::write_array(NpyWriter& writer) const {
-  EmbedOptions options = options_;
-  const auto check_interrupt = [&](double = 0.0) {
-    if (interrupted()) reject("interrupted; ", settings_.npy, " was not written");
+void write_json(const Embedder& embedder) {
+  AnswerWriter writer;
+  read_texts(embedder, [&](const LineGroup<Text>& group) {
+    const auto vectors = gpt2::embed(embedder.engine, group.items, embedder.options);
+    std::vector<Json> records;
+    for (std::size_t i = 0; i < vectors.size(); ++i) {
+      records.push_back(
+          {{"tokens", group.items[i].size()}, {"embedding", vector_json(vectors[i], false)}});
+    }
+    writer.write(group.first, group.errors, std::move(records));
+  });
+  writer.end(embedder.settings.file);
+}
+
+// Writes NumPy's array file, which replaces an existing one when it is complete. Throws Error on
+// Ctrl-C, so that the incomplete file is removed, and if there are no lines, which must be a
+// mistake, so that an older file stays.
+void write_array(Embedder& embedder) {
+  const EmbedSettings& settings = embedder.settings;
+  NewFile file(path_of(settings.npy));
+  const auto check_interrupt = [&](double) {
+    if (interrupted()) reject("interrupted; ", settings.npy, " was not written");
   };
-  options.progress = check_interrupt;
-  const auto take = [&](const LineGroup<Text>& group) {
+  embedder.options.progress = check_interrupt;
+  const std::size_t n_embd = embedder.engine.model().config().n_embd;
+  const std::string unknown_shape = npy_header(0, n_embd);
+  file.write(std::as_bytes(std::span(unknown_shape)));
+  std::size_t rows = 0;
+  read_texts(embedder, [&](const LineGroup<Text>& group) {
     for (std::size_t i = 0; i < group.errors.size(); ++i) {
       if (!group.errors[i]) continue;
-      reject(shown_input(settings_.file), ": ", about_line(group.first + i, *group.errors[i]));
+      reject(shown_input(settings.file), ": ", about_line(group.first + i, *group.errors[i]));
     }
-    writer.append(gpt2::embed(engine_, group.items, options));
-  };
-  read_lines<Text>(
-      settings_.file, "embedding " + shown_input(settings_.file),
-      [&](const std::string& line) { return read(line); }, size_of, take);
-  check_interrupt();
-  writer.finish(engine_.model().config().n_embd);
+    for (const auto& vector : gpt2::embed(embedder.engine, group.items, embedder.options)) {
+      file.write(std::as_bytes(std::span(vector)));
+      ++rows;
+    }
+  });
+  check_interrupt(1.0);
+  if (rows == 0) reject("--npy: there are no lines, so no array is written");
+  const std::string shape = npy_header(rows, n_embd);
+  file.overwrite(std::as_bytes(std::span(shape)));
+  file.commit();
 }
 
 }  // namespace
 
 int embed(const Arguments& arguments) {
-  Settings settings = read_settings(arguments);
+  EmbedSettings settings = read_embed_settings(arguments);
   if (!settings.npy.empty()) {
     require_replaceable(path_of(settings.npy), "a NumPy array", begins_with(kNpyMagic));
   }
   settings.model.find();
   Progress loading("loading " + settings.model.path.string());
-  const Embedder embedder(settings);
+  const Engine engine(load_model(settings.model), settings.model.engine);
+  Embedder embedder = {settings, engine, settings.embed, {}};
+  if (settings.layer) {
+    embedder.options.layer = read_layer(*settings.layer, engine.model().config());
+  }
+  if (!settings.tokens) embedder.tokenizer = load_tokenizer(settings.model.path);
   loading.done();
   if (settings.npy.empty()) {
-    embedder.write_json();
-    return 0;
+    write_json(embedder);
+  } else {
+    note_interrupts();
+    write_array(embedder);
   }
-  note_interrupts();
-  NpyWriter writer(settings.npy);
-  embedder.write_array(writer);
   return 0;
 }
 

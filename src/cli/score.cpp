@@ -61,7 +61,7 @@ constexpr const char* kScoreExamples = R"(Examples:
   gpt2 score --logprobs 3 poem.txt
   gpt2 score --choices questions.jsonl | jq .best)";
 
-struct Settings {
+struct ScoreSettings {
   ModelSettings model;
   std::string file = "-";
   bool tokens = false;
@@ -73,7 +73,7 @@ struct Settings {
   ScoreOptions score;
 };
 
-void add_format_options(Options& options, Settings& settings) {
+void add_format_options(Options& options, ScoreSettings& settings) {
   options.add_switch("--per-line", settings.per_line, "Score each line as a text of its own");
   options.add_switch("--jsonl", settings.jsonl, "The same for lines that are JSON objects")
       .excluded = {"--per-line"};
@@ -96,9 +96,9 @@ void add_format_options(Options& options, Settings& settings) {
   logprobs.may_lack_value = true;
 }
 
-Settings read_settings(const Arguments& arguments) {
+ScoreSettings read_score_settings(const Arguments& arguments) {
   constexpr double kMost = 1 << 30;
-  Settings settings;
+  ScoreSettings settings;
   Options options("gpt2 score",
                   "Measures how well a model predicts a text, or which continuation it prefers",
                   std::string(kScoreSummary) + kScoreExamples);
@@ -133,7 +133,7 @@ ScoreOptions resolved(const ScoreOptions& options, const Config& config) {
 }
 
 struct Scorer {
-  const Settings& settings;
+  const ScoreSettings& settings;
   Engine engine;
   ScoreOptions options;
   std::optional<Tokenizer> tokenizer;
@@ -229,7 +229,7 @@ void score_text(const Scorer& scorer) {
 }
 
 ScoringRequest read_line(const Scorer& scorer, const std::string& line) {
-  const Settings& settings = scorer.settings;
+  const ScoreSettings& settings = scorer.settings;
   ScoringRequest request = {.options = scorer.options, .with_logprobs = settings.with_logprobs};
   if (settings.choices) {
     nlohmann::json record;
@@ -259,7 +259,7 @@ void score_each_line(const Scorer& scorer) {
 }  // namespace
 
 int score(const Arguments& arguments) {
-  const Settings settings = read_settings(arguments);
+  const ScoreSettings settings = read_score_settings(arguments);
   Progress loading("loading " + settings.model.path.string());
   const Engine engine(load_model(settings.model), settings.model.engine);
   Scorer scorer = {settings, engine, resolved(settings.score, engine.model().config()), {}};

@@ -34,6 +34,8 @@ void normalize(std::vector<float>& vector) {
   for (float& number : vector) number = static_cast<float>(number / length);
 }
 
+}  // namespace
+
 Json vector_json(const std::vector<float>& vector, bool is_base64) {
   // The floats lie in little-endian order (base/bytes.h).
   if (is_base64) return base64(text_of(std::as_bytes(std::span(vector))));
@@ -41,8 +43,6 @@ Json vector_json(const std::vector<float>& vector, bool is_base64) {
   for (const float number : vector) numbers.push_back(short_number(number));
   return numbers;
 }
-
-}  // namespace
 
 EmbeddingRequest read_embedding_request(const json& body, const RequestContext& context) {
   const Config& config = context.config;

@@ -25,6 +25,9 @@ struct EmbeddingRequest {
 [[nodiscard]] EmbeddingRequest read_embedding_request(const nlohmann::json& body,
                                                       const RequestContext& context);
 
+/// Returns the list of a vector's numbers or, if is_base64, the base64 of its floats.
+[[nodiscard]] Json vector_json(const std::vector<float>& vector, bool is_base64);
+
 /// Returns the body of an answer: {"object", "data", "model", "usage"}. As OpenAI's vectors, those
 /// of the answer have the length 1.
 [[nodiscard]] Json embedding_json(const EmbeddingRequest& request, const std::string& model,

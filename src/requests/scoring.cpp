@@ -48,7 +48,8 @@ Json texts_json(const ScoringRequest& request, std::span<const TextScore> scores
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const Perplexity found = perplexity_of(scores.subspan(i, 1), ids.subspan(i, 1), tokenizer);
     Json& text = texts.emplace_back(perplexity_json(found, request.options));
-    if (request.with_logprobs) text["logprobs"] = logprobs_json(tokenizer, ids[i], scores[i].tokens);
+    if (!request.with_logprobs) continue;
+    text["logprobs"] = logprobs_json(tokenizer, ids[i], scores[i].tokens);
   }
   return result;
 }

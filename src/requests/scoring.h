@@ -83,8 +83,8 @@ struct ScoringResult {
                                             std::span<const ScoringRequest* const> lines,
                                             const std::function<void(double)>& progress = {});
 
-/// Returns the perplexity of one scored text. Throws Error if it is not finite, which means that the
-/// weights are damaged.
+/// Returns the perplexity of one scored text. Throws Error if it is not finite, which means that
+/// the weights are damaged.
 [[nodiscard]] Perplexity checked_perplexity(const Model& model,
                                             const std::optional<Tokenizer>& tokenizer,
                                             const std::vector<TokenId>& text,

