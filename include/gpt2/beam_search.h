@@ -10,7 +10,7 @@
 
 #include "gpt2/engine.h"
 #include "gpt2/generate.h"
-#include "gpt2/sampling_options.h"
+#include "gpt2/sampler.h"
 #include "gpt2/tokenizer.h"
 #include "gpt2/types.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "gpt2/beam_search.h"
-#include "gpt2/sampling_options.h"
+#include "gpt2/sampler.h"
 
 namespace [[gnu::visibility("default")]] gpt2 {
 

@@ -8,7 +8,7 @@
 
 #include "gpt2/beam_search.h"
 #include "gpt2/generate.h"
-#include "gpt2/sampling_options.h"
+#include "gpt2/sampler.h"
 
 // The table of options: one row for each option of sampling, of generation and of beam search.
 // Everything that reads options from somewhere (the command, JSON, generation_config.json, the C

@@ -4,7 +4,7 @@
 #include "gpt2/generation_config.h"
 #include "gpt2/model.h"
 #include "gpt2/model_files.h"
-#include "gpt2/observed_names.h"
+#include "gpt2/observer.h"
 #include "gpt2/option_fields.h"
 #include "gpt2/runtime.h"
 #include "requests/option_list.h"

@@ -10,7 +10,6 @@
 #include "gpt2/model.h"
 #include "gpt2/session.h"
 #include "gpt2/tokenizer.h"
-#include "gpt2/weights.h"
 
 // The handles that are used in several files. They are in the global namespace because gpt2.h
 // declares them for C.

@@ -9,7 +9,7 @@
 
 #include "c_api/guard.h"
 #include "gpt2/engine.h"
-#include "gpt2/sampling_options.h"
+#include "gpt2/sampler.h"
 #include "gpt2/scheduler.h"
 #include "gpt2/session.h"
 #include "gpt2/tokenizer.h"

@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "formats/model_files.h"
 #include "gpt2/model.h"
-#include "gpt2/weights.h"
 #include "model/config_json.h"
 #include "model/transformer.h"
 #include "tensor/dtype.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/fail.h"
-#include "gpt2/observed_names.h"
+#include "gpt2/observer.h"
 #include "kernels/kernels.h"
 #include "model/engine_impl.h"
 #include "model/session_impl.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/fail.h"
-#include "gpt2/weights.h"
+#include "gpt2/model.h"
 #include "model/convert.h"
 
 namespace gpt2 {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "gpt2/weights.h"
+#include "gpt2/model.h"
 #include "inspect/page_template.h"
 #include "requests/inspection.h"
 #include "requests/json_text.h"

@@ -10,9 +10,7 @@
 #include <string>
 
 #include "formats/checkpoint.h"
-#include "gpt2/model.h"
 #include "gpt2/session.h"
-#include "gpt2/weights.h"
 #include "model/weights.h"
 #include "support/catch.h"
 #include "support/golden.h"

@@ -54,8 +54,8 @@ headers='
   error:base runtime:base version:base types:base model_files:base
   tensor:tensor config:tensor
   tokenizer:text
-  layer_norm:model model:model engine:model session:model embed:model weights:model observer:model observed_names:model
-  sampling_options:generate sampler:generate generate:generate scheduler:generate
+  layer_norm:model model:model engine:model session:model embed:model observer:model
+  sampler:generate generate:generate scheduler:generate
   generation_config:generate score:generate beam_search:generate option_fields:generate
   inspect:inspect
   gpt2:c_api

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gpt2/generation_config.h"
-#include "gpt2/sampling_options.h"
+#include "gpt2/sampler.h"
 #include "support/golden.h"
 
 namespace gpt2::test {

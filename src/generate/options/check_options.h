@@ -7,7 +7,7 @@
 #include "generate/options/option_codec.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/generate.h"
-#include "gpt2/sampling_options.h"
+#include "gpt2/sampler.h"
 
 namespace gpt2 {
 

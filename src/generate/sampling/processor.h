@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "gpt2/sampling_options.h"
+#include "gpt2/sampler.h"
 
 // Logits processors: the functions that turn logits into the scores from which a token is chosen.
 // Each implements one option of SamplingOptions and changes `scores` in place. processors_for()
