@@ -12,11 +12,9 @@
 #include <vector>
 
 #include "gpt2/error.h"
-#include "gpt2/score.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/golden.h"
-#include "support/refusal.h"
 
 namespace gpt2::test::generate_test {
 
@@ -70,26 +68,21 @@ TEST_CASE("the bundled model writes what PyTorch writes with it") {
   }
 }
 
-TEST_CASE("the streamed pieces of a text are the text of its tokens") {
-  const Run outcome = run("Once upon a time", {.max_new_tokens = 80, .sampling = {.seed = 7}});
-  std::vector<TokenId> ordinary;
-  for (const TokenId id : outcome.result.tokens) {
-    if (!tokenizer().is_special(id)) ordinary.push_back(id);
-  }
-  CHECK(outcome.text == tokenizer().decode(ordinary));
-  CHECK(outcome.result.finish_reason == FinishReason::length);
-  CHECK(outcome.result.tokens.size() == 80);
-  CHECK(outcome.result.prompt_tokens == tokenizer().encode("Once upon a time").size());
-}
-
-TEST_CASE("a seed gives one text, on any number of threads") {
-  const GenerationOptions options{.max_new_tokens = 40, .sampling = {.top_k = 40, .seed = 3}};
+TEST_CASE("a seed gives one text, on any number of threads, whose pieces are its tokens' text") {
+  GenerationOptions options{.max_new_tokens = 60, .sampling = {.top_k = 40, .seed = 7}};
   const Run first = run("The cat", options, Session(Engine(model(), {.threads = 1})));
   const Run second = run("The cat", options, Session(Engine(model(), {.threads = 3})));
   CHECK(second.result.tokens == first.result.tokens);
-  GenerationOptions other = options;
-  other.sampling.seed = 4;
-  CHECK(run("The cat", other).result.tokens != first.result.tokens);
+  std::vector<TokenId> ordinary;
+  for (const TokenId id : first.result.tokens) {
+    if (!tokenizer().is_special(id)) ordinary.push_back(id);
+  }
+  CHECK(first.text == tokenizer().decode(ordinary));
+  CHECK(first.result.finish_reason == FinishReason::length);
+  CHECK(first.result.tokens.size() == 60);
+  CHECK(first.result.prompt_tokens == tokenizer().encode("The cat").size());
+  options.sampling.seed = 4;
+  CHECK(run("The cat", options).result.tokens != first.result.tokens);
 }
 
 TEST_CASE("a text ends before a stop string, even if that spans several tokens") {
@@ -132,21 +125,6 @@ TEST_CASE("a prompt is read in pieces that the caller can count and cancel") {
   }
   options.on_prompt = {};
   CHECK(generate(session, prompt, options, sink).tokens == whole.tokens);
-}
-
-TEST_CASE("a cancelled prompt leaves the number of dropped tokens as it was") {
-  Session session(model(), SessionOptions{.max_tokens = 32});
-  session.forward(std::vector<TokenId>(30, 50));
-  const std::size_t dropped = session.slide(0, 20);
-  REQUIRE(dropped > 0);
-  REQUIRE(session.waiting() == session.position());  // so the session is emptied, then refilled
-  const std::size_t position = session.position();
-  GenerationOptions options = greedy(4);
-  options.on_prompt = [](std::size_t, std::size_t) { return false; };
-  static_cast<void>(
-      generate(session, std::vector<TokenId>{1}, options, [](TokenId) { return true; }));
-  CHECK(session.position() == position);
-  CHECK(session.dropped() == dropped);
 }
 
 TEST_CASE("a full context ends the text with reason length") {
@@ -213,24 +191,26 @@ TEST_CASE("the end-of-text tokens of model and tokenizer end a text unless they 
   CHECK(whole.result.tokens[ended.result.tokens.size()] == *end);
 }
 
-TEST_CASE("cancelling a prompt keeps the tokens that wait in the session") {
+TEST_CASE("cancelling a prompt keeps the tokens that wait, and the count of those dropped") {
   GenerationOptions options = greedy(10);
-  Session session(model());
-  Session other(model());
-  const auto ignore = [](TokenId) { return true; };
-  const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
-  generate(session, prompt, options, ignore);
-  generate(other, prompt, options, ignore);
-  const std::size_t position = session.position();
-  for (const std::vector<TokenId>& more : {prompt, std::vector<TokenId>()}) {
-    options.on_prompt = [&](std::size_t read, std::size_t total) { return read < total; };
-    CHECK(generate(session, more, options, ignore).finish_reason == FinishReason::cancelled);
-    CHECK(session.position() == position);
-    CHECK(session.waiting() == 1);
+  Session session(model(), {.max_tokens = 32});
+  session.forward(std::vector<TokenId>(30, 50));
+  REQUIRE(session.slide(0, 20) > 0);
+  Session other = session.fork();
+  for (const std::vector<TokenId>& more : {std::vector<TokenId>{1}, std::vector<TokenId>()}) {
+    for (const bool at_once : {true, false}) {
+      options.on_prompt = [&](std::size_t read, std::size_t total) {
+        return !at_once && read < total;
+      };
+      CHECK(generate(session, more, options, nullptr).finish_reason == FinishReason::cancelled);
+      CHECK(session.position() == other.position());
+      CHECK(session.waiting() == other.waiting());
+      CHECK(session.dropped() == other.dropped());
+    }
   }
   options.on_prompt = {};
-  CHECK(generate(session, {}, options, ignore).tokens ==
-        generate(other, {}, options, ignore).tokens);
+  CHECK(generate(session, {}, options, nullptr).tokens ==
+        generate(other, {}, options, nullptr).tokens);
 }
 
 TEST_CASE("after a stop token no token waits, and a text without a prompt ends at once again") {
@@ -265,65 +245,52 @@ TEST_CASE("the sink ends a text by returning false, and is called for every toke
   CHECK(calls == 4);
 }
 
-TEST_CASE("asking for no tokens is not an error, but an empty or too long prompt is") {
+TEST_CASE("asking for no tokens is not an error, but a bad prompt or stop string is") {
   CHECK(run("Once", greedy(0)).result.tokens.empty());
   Session session(model());
   const auto ignore = [](std::string_view) { return true; };
+  const std::vector<TokenId> prompt = tokenizer().encode("Once");
   CHECK_THROWS_AS(generate(session, tokenizer(), {}, greedy(5), ignore), Error);
   const std::vector<TokenId> too_long(model().config().n_positions + 1, 5);
   CHECK_THROWS_AS(generate(session, tokenizer(), too_long, greedy(5), ignore), Error);
+  GenerationOptions options = greedy(3);
+  options.stop = {"x"};  // needs a tokenizer
+  CHECK_THROWS_AS(generate(session, prompt, options, nullptr), Error);
+  options.stop = {"x", ""};
+  CHECK_THROWS_AS(generate(session, tokenizer(), prompt, options, nullptr), Error);
+  CHECK(session.position() == 0);
 }
 
-TEST_CASE("a target receives text if it has a tokenizer, and tokens otherwise") {
+TEST_CASE("a target receives text and tokens if it has a tokenizer, and tokens otherwise") {
   const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
   const Run expected = run("Once upon a time", greedy(12));
   for (const bool has_tokenizer : {true, false}) {
-    std::string text;
-    std::vector<TokenId> tokens;
-    const auto on_text = [&](std::string_view piece) {
-      text += piece;
-      return true;
-    };
-    const auto on_token = [&](TokenId token) {
-      tokens.push_back(token);
-      return true;
-    };
-    std::optional<Tokenizer> optional_tokenizer;
-    if (has_tokenizer) optional_tokenizer = tokenizer();
-    const TextTarget target(optional_tokenizer, on_text, on_token);
-    Session session(model());
-    CHECK(generate(session, prompt, greedy(12), target).tokens == expected.result.tokens);
-    CHECK(text == (has_tokenizer ? expected.text : ""));
-    CHECK(tokens == (has_tokenizer ? std::vector<TokenId>() : expected.result.tokens));
-    session.rewind(0);
-    const TextTarget nobody(target.tokenizer, nullptr, nullptr);
-    CHECK(generate(session, prompt, greedy(12), nobody).tokens == expected.result.tokens);
-  }
-}
-
-TEST_CASE("a target with a tokenizer can receive the tokens of the text, too") {
-  const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
-  const Run expected = run("Once upon a time", greedy(12));
-  for (const std::size_t n : {12u, 5u}) {
-    std::string text;
-    std::vector<TokenId> tokens;
-    const auto on_text = [&](std::string_view piece) {
-      text += piece;
-      return true;
-    };
-    TextTarget target(tokenizer(), on_text, nullptr);
-    target.on_token_of_text = [&](TokenId token) {
-      tokens.push_back(token);
-      return tokens.size() < n || n == 12;
-    };
-    Session session(model());
-    const GenerationResult result = generate(session, prompt, greedy(12), target);
-    CHECK(result.finish_reason == (n == 12 ? FinishReason::length : FinishReason::cancelled));
-    CHECK(result.tokens == tokens);
-    CHECK(tokens ==
-          std::vector<TokenId>(expected.result.tokens.begin(), expected.result.tokens.begin() + n));
-    CHECK(text == expected.text.substr(0, text.size()));
-    CHECK(text == tokenizer().decode(tokens));  // the text of the last token is part of it
+    for (const std::size_t n : {12u, 5u}) {  // n = 5: the sink of the tokens ends the text
+      std::string text;
+      std::vector<TokenId> tokens;
+      const auto on_text = [&](std::string_view piece) { return !text.append(piece).empty(); };
+      const auto on_token = [&](TokenId token) {
+        tokens.push_back(token);
+        return tokens.size() < n || n == 12;
+      };
+      std::optional<Tokenizer> its_tokenizer;
+      if (has_tokenizer) its_tokenizer = tokenizer();
+      TextTarget target(its_tokenizer, on_text, nullptr);
+      if (has_tokenizer) {
+        target.on_token_of_text = on_token;
+      } else {
+        target.on_token = on_token;
+      }
+      Session session(model());
+      const GenerationResult result = generate(session, prompt, greedy(12), target);
+      CHECK(result.finish_reason == (n == 12 ? FinishReason::length : FinishReason::cancelled));
+      CHECK(result.tokens == tokens);
+      CHECK(std::ranges::equal(tokens, std::span(expected.result.tokens).first(n)));
+      CHECK(text == (has_tokenizer ? tokenizer().decode(tokens) : ""));
+      session.rewind(0);
+      const TextTarget nobody(its_tokenizer, nullptr, nullptr);
+      CHECK(generate(session, prompt, greedy(12), nobody).tokens == expected.result.tokens);
+    }
   }
 }
 
@@ -360,52 +327,6 @@ TEST_CASE("after a sink or a processor has thrown, the text goes on as if it had
       CHECK(written == expected);
     }
   }
-}
-
-TEST_CASE("stop strings need a tokenizer, and must not be empty") {
-  Session session(model());
-  const std::vector<TokenId> prompt = tokenizer().encode("Once");
-  GenerationOptions options = greedy(3);
-  options.stop = {"x"};
-  CHECK_THROWS_AS(generate(session, prompt, options, nullptr), Error);
-  options.stop = {"x", ""};
-  CHECK_THROWS_AS(generate(session, tokenizer(), prompt, options, nullptr), Error);
-  CHECK(session.position() == 0);
-}
-
-TEST_CASE("perplexity follows from the probabilities, and its progress ends at one") {
-  const std::vector<TokenId> tokens =
-      tokenizer().encode("Once upon a time there was a little girl");
-  double surprise = 0.0;
-  Session session(model());
-  for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
-    const std::span<const float> logits = session.forward(std::span(tokens).subspan(i, 1));
-    double sum = 0.0;
-    for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
-    surprise +=
-        std::log(sum) - static_cast<double>(logits[static_cast<std::size_t>(tokens[i + 1])]);
-  }
-  std::vector<double> shares;
-  const auto note = [&](double share) { shares.push_back(share); };
-  const PerplexityComparison found = compare_perplexity(model(), model(), tokens, note);
-  CHECK(found.tokens == tokens.size() - 1);
-  for (const double perplexity : found.perplexity) {
-    CHECK(perplexity ==
-          Approx(std::exp(surprise / static_cast<double>(found.tokens))).epsilon(1e-5));
-  }
-  CHECK(found.max_logit_change == 0.0);
-  CHECK(shares == std::vector{1.0});
-
-  // A text of several windows.
-  std::vector<TokenId> several;
-  while (several.size() <= 2 * model().config().n_positions) {
-    several.insert(several.end(), tokens.begin(), tokens.end());
-  }
-  shares.clear();
-  CHECK(compare_perplexity(model(), model(), several, note).tokens == several.size() - 1);
-  REQUIRE(shares.size() > 2);
-  CHECK(shares.back() == 1.0);
-  CHECK(std::is_sorted(shares.begin(), shares.end()));
 }
 
 TEST_CASE("a sink that moves the session away ends the call with an error") {

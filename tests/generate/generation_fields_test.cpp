@@ -77,11 +77,6 @@ const Model& model() {
 
 constexpr TokenId kPrompt[] = {'a'};
 
-void check_refused(const std::string& message, const std::string& name) {
-  CAPTURE(message, name);
-  CHECK(message.find(name) != message.npos);
-}
-
 // Runs the command with an option, as which `number` must be refused.
 void check_command(const std::string& name, const std::string& number, Words more) {
   std::string option = "--" + name;
@@ -90,7 +85,8 @@ void check_command(const std::string& name, const std::string& number, Words mor
   words.insert(words.end(), more.begin(), more.end());
   const Outcome outcome = run(words);
   CHECK(outcome.status == 2);
-  check_refused(outcome.err, option + ": expected");
+  CAPTURE(outcome.err, option);
+  CHECK(outcome.err.find(option) != std::string::npos);
 }
 
 }  // namespace
@@ -100,15 +96,13 @@ TEST_CASE("the library refuses numbers outside of the tables of generation and b
   CHECK(of_beams().size() == 2 * 3 + 2);
   for (const auto& one : of_generation()) {
     Session session(Engine::shared(model()));
-    check_refused(refusal_of([&] { generate(session, kPrompt, one.options, {}); }),
-                  one.name + " must be");
+    check_bad_argument([&] { generate(session, kPrompt, one.options, {}); }, {one.name});
   }
   for (const auto& one : of_beams()) {
     const BeamSearchOptions options = {.beams = one.options};
-    check_refused(refusal_of([&] {
-                    static_cast<void>(beam_search(Engine::shared(model()), kPrompt, options));
-                  }),
-                  one.name + " must be");
+    check_bad_argument(
+        [&] { static_cast<void>(beam_search(Engine::shared(model()), kPrompt, options)); },
+        {one.name});
   }
 }
 
@@ -133,7 +127,8 @@ TEST_CASE("the lines of batch refuse numbers outside of the table of generation"
   std::string line;
   for (const auto& one : of_generation()) {
     REQUIRE(std::getline(file, line));
-    check_refused(json::parse(line).value("error", "(accepted)"), one.name);
+    CAPTURE(line, one.name);
+    CHECK(json::parse(line).value("error", "").find(one.name) != std::string::npos);
   }
 }
 

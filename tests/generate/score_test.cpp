@@ -61,20 +61,24 @@ bool equal(const TokenLogprob& a, const TokenLogprob& b) {
          });
 }
 
+bool equal(const ScoredWindow& a, const ScoredWindow& b) {
+  return a.begin == b.begin && a.first == b.first && a.end == b.end && a.labels == b.labels &&
+         a.nll == b.nll;
+}
+
+bool equal(const TextScore& a, const TextScore& b);
+bool equal(const ChoiceScore& a, const ChoiceScore& b);
+
+constexpr auto kEqual = [](const auto& a, const auto& b) { return equal(a, b); };
+
 bool equal(const TextScore& a, const TextScore& b) {
-  const auto same_window = [](const ScoredWindow& x, const ScoredWindow& y) {
-    return x.begin == y.begin && x.first == y.first && x.end == y.end && x.labels == y.labels &&
-           x.nll == y.nll;
-  };
-  const auto same_token = [](const auto& x, const auto& y) { return equal(x, y); };
-  return std::ranges::equal(a.tokens, b.tokens, same_token) &&
-         std::ranges::equal(a.windows, b.windows, same_window);
+  return std::ranges::equal(a.tokens, b.tokens, kEqual) &&
+         std::ranges::equal(a.windows, b.windows, kEqual);
 }
 
 bool equal(const ChoiceScore& a, const ChoiceScore& b) {
   return a.sum == b.sum && a.mean == b.mean && a.greedy_match == b.greedy_match &&
-         std::ranges::equal(a.tokens, b.tokens,
-                            [](const auto& x, const auto& y) { return equal(x, y); });
+         std::ranges::equal(a.tokens, b.tokens, kEqual);
 }
 
 bool is_unscored(const TokenLogprob& token) {
@@ -96,34 +100,6 @@ std::vector<float> naive(const Model& model, std::span<const TokenId> window) {
 }
 
 }  // namespace
-
-TEST_CASE("log-probabilities and ranks of long texts are HuggingFace's") {
-  constexpr double kTolerance = 2e-4;  // the goldens state this tolerance for f32
-  const std::size_t entries = for_entries("logprobs", [&](const auto& entry, const Engine& engine) {
-    const std::vector<TokenId> ids = ids_of(entry.at("input_ids"));
-    const std::size_t n_positions = engine.model().config().n_positions;
-    const TextScore text = score_one(engine, ids, {.stride = n_positions});
-    REQUIRE(text.tokens.size() == ids.size());
-    REQUIRE(text.windows.size() == entry.at("windows").size());
-    for (std::size_t w = 0; w < text.windows.size(); ++w) {
-      const nlohmann::json& window = entry.at("windows")[w];
-      REQUIRE(text.windows[w].begin == window.at("begin"));
-      REQUIRE(text.windows[w].end == window.at("end"));
-      CHECK(is_unscored(text.tokens[text.windows[w].begin]));
-      const std::vector<double> expected = golden().tensor(window.at("logprobs_f64"));
-      const std::vector<double> ranks = golden().tensor(window.at("ranks"));
-      REQUIRE(text.windows[w].end - text.windows[w].first == expected.size());
-      for (std::size_t i = 0; i < expected.size(); ++i) {
-        const TokenLogprob& token = text.tokens[text.windows[w].first + i];
-        CAPTURE(w, i);
-        CHECK(std::abs(static_cast<double>(token.logprob) - expected[i]) <= kTolerance);
-        // logprobs_test checks ranks exactly; this only checks that each is at the right token.
-        CHECK(std::abs(static_cast<double>(token.rank) - ranks[i]) <= 1.0);
-      }
-    }
-  });
-  CHECK(entries >= 3);  // the entries of the two models that are part of the repository
-}
 
 TEST_CASE("windows and perplexities are those of HuggingFace's recipe, in its three forms") {
   const auto text_of = [](const nlohmann::json& entry) {
@@ -272,11 +248,9 @@ TEST_CASE("scores have the same bits for any number of threads and on every inst
       if (threads < 3 && is_slow()) continue;
       CAPTURE(isa, threads);
       const Engine engine(two_block_model(), {.threads = threads});
-      CHECK(std::ranges::equal(score(engine, texts, options), expected,
-                               [](const auto& a, const auto& b) { return equal(a, b); }));
+      CHECK(std::ranges::equal(score(engine, texts, options), expected, kEqual));
       const auto found = score_choices(engine, context, choices, 2);
-      CHECK(std::ranges::equal(found, expected_choices,
-                               [](const auto& a, const auto& b) { return equal(a, b); }));
+      CHECK(std::ranges::equal(found, expected_choices, kEqual));
     }
   }
   force_isa(before);
@@ -354,8 +328,7 @@ TEST_CASE("a question has the same scores among others and alone") {
     for (std::size_t j = 0; j < scores[i].size(); ++j) {
       CAPTURE(i, j);
       const std::span choice(&questions[i].choices[j], 1);
-      const auto alone = score_choices(engine, questions[i].context, choice, 2);
-      CHECK(equal(scores[i][j], alone.front()));
+      CHECK(equal(scores[i][j], score_choices(engine, questions[i].context, choice, 2).front()));
     }
   }
   CHECK(score_choices(engine, std::span<const ChoiceQuestion>()).empty());
@@ -385,21 +358,6 @@ TEST_CASE("questions share forward passes") {
   const std::size_t many = passes(std::vector(1, question(250, 57, 2)));
   CHECK(many >= 7);
   CHECK(many <= 9);
-}
-
-TEST_CASE("what greedy decoding writes is a greedy match, and anything else is not") {
-  Session session(two_block_model());
-  std::vector<TokenId> context = random_tokens(two_block_model(), 9, 1);
-  std::vector<TokenId> greedy;
-  std::span<const float> logits = session.forward(context);
-  for (int i = 0; i < 6; ++i) {
-    greedy.push_back(static_cast<TokenId>(std::ranges::max_element(logits) - logits.begin()));
-    logits = session.forward(std::span(greedy).last(1));
-  }
-  Texts choices(7, greedy);
-  for (std::size_t i = 0; i < 6; ++i) choices[i][i] = (choices[i][i] + 1) % 203;
-  const auto scores = score_choices(Engine::shared(two_block_model()), context, choices);
-  for (std::size_t i = 0; i < 7; ++i) CHECK(scores[i].greedy_match == (i == 6));
 }
 
 TEST_CASE("the default window is the model's context, with a stride of 512 or half a window") {
@@ -503,69 +461,72 @@ TEST_CASE("words and bytes are those of the tokens that are scored") {
 }
 
 TEST_CASE("scoring tells its progress, and an exception from there cancels it") {
+  const Engine engine = Engine::shared(two_block_model());
   const Texts texts = odd_texts();
-  std::vector<double> shares;
-  const auto scores = score(Engine::shared(two_block_model()), texts,
-                            {.progress = [&](double share) { shares.push_back(share); }});
-  CHECK(shares.size() > 5);
-  CHECK(std::ranges::is_sorted(shares));
-  CHECK(shares.front() > 0.0);
-  CHECK(shares.back() == 1.0);
-  struct Cancelled {};
-  CHECK_THROWS_AS(score(Engine::shared(two_block_model()), texts,
-                        {.progress = [](double) { throw Cancelled(); }}),
-                  Cancelled);
-
-  const auto choices_with = [&](const std::function<void(double)>& progress) {
-    return score_choices(Engine::shared(two_block_model()), std::vector<TokenId>(100, 1),
-                         Texts(40, {1, 2, 3, 4, 5, 6, 7}), 0, progress);
-  };
-  shares.clear();
-  CHECK(choices_with([&](double share) { shares.push_back(share); }).size() == 40);
-  CHECK(shares.size() > 1);
-  CHECK(std::ranges::is_sorted(shares));
-  CHECK(shares.back() == 1.0);
-  CHECK_THROWS_AS(choices_with([](double) { throw Cancelled(); }), Cancelled);
+  using Progress = std::function<void(double)>;
+  const std::function<void(const Progress&)> kinds[] = {
+      [&](const Progress& progress) {
+        static_cast<void>(score(engine, texts, {.progress = progress}));
+      },
+      [&](const Progress& progress) {
+        static_cast<void>(score_choices(engine, std::vector<TokenId>(100, 1),
+                                        Texts(40, {1, 2, 3, 4, 5, 6, 7}), 0, progress));
+      }};
+  for (const auto& run : kinds) {
+    std::vector<double> shares;
+    run([&](double share) { shares.push_back(share); });
+    CHECK(shares.size() > 1);
+    CHECK(std::ranges::is_sorted(shares));
+    CHECK(shares.front() > 0.0);
+    CHECK(shares.back() == 1.0);
+    CHECK_THROWS_AS(run([](double) { throw 1; }), int);
+  }
 }
 
 TEST_CASE("scoring refuses options out of range and tokens outside the vocabulary") {
   const Engine engine = Engine::shared(two_block_model());
-  const auto names = [](const auto& call, const std::vector<std::string>& facts) {
-    const std::string message = refusal_of(call);
-    CAPTURE(message);
-    for (const std::string& fact : facts) CHECK(message.find(fact) != std::string::npos);
-  };
-  const auto refuses = [&](const Texts& texts, const ScoreOptions& options,
-                           const std::vector<std::string>& facts) {
-    names([&] { static_cast<void>(score(engine, texts, options)); }, facts);
+  using Facts = std::initializer_list<std::string_view>;
+  const auto refuses = [&](const Texts& texts, const ScoreOptions& options, Facts facts) {
+    check_bad_argument([&] { static_cast<void>(score(engine, texts, options)); }, facts);
   };
   refuses({}, {.context = 302}, {"context", "2 to", "301", "got 302"});
   refuses({}, {.context = 1}, {"context", "got 1"});
   refuses({}, {.context = 20, .stride = 21}, {"stride", "1 to", "20", "got 21"});
   refuses({}, {.top_logprobs = 204}, {"204", "203"});
-  refuses({{1, 2}, {1, 2, -1}}, {}, {"text 2, token 3", "0 to 202", "got -1"});
-  refuses({{1, 2}, {1, 2, 203}}, {}, {"text 2, token 3", "0 to 202", "got 203"});
+  for (const TokenId id : {-1, 203}) {
+    refuses({{1, 2}, {1, 2, id}}, {}, {"text 2, token 3", "0 to 202", std::to_string(id)});
+  }
   const auto refuses_choices = [&](std::size_t context, const Texts& choices, std::size_t top,
-                                   const std::vector<std::string>& facts) {
-    names(
-        [&] {
-          static_cast<void>(score_choices(engine, std::vector<TokenId>(context, 1), choices, top));
-        },
-        facts);
+                                   Facts facts) {
+    const std::vector<TokenId> ids(context, 1);
+    check_bad_argument([&] { static_cast<void>(score_choices(engine, ids, choices, top)); }, facts);
   };
-  refuses_choices(0, {{1}}, 0, {"the context has no tokens"});
-  refuses_choices(1, {{1}, {}}, 0, {"choice 2 has no tokens"});
+  refuses_choices(0, {{1}}, 0, {"context", "no tokens"});
+  refuses_choices(1, {{1}, {}}, 0, {"choice 2", "no tokens"});
   refuses_choices(300, {{1}, {1, 2, 3}}, 0, {"choice 2", "303", "302"});
-  refuses_choices(1, {{1, 203}}, 0, {"choice 1, token 2", "0 to 202", "got 203"});
+  refuses_choices(1, {{1, 203}}, 0, {"choice 1, token 2", "0 to 202", "203"});
   refuses_choices(1, {{1}}, 204, {"204", "203"});
   const std::vector<ChoiceQuestion> questions = {{{1}, {{2}}}, {{1}, {{2}, {}}}};
-  names([&] { static_cast<void>(score_choices(engine, questions)); }, {"question 2: choice 2"});
+  check_bad_argument([&] { static_cast<void>(score_choices(engine, questions)); },
+                     {"question 2", "choice 2"});
 
-  const Texts texts = {{1, 2, 3}};
-  const auto scores = score(engine, texts);
+  const auto scores = score(engine, Texts{{1, 2, 3}});
   for (const Texts& others : {Texts{{1, 2}}, Texts{}}) {
-    names([&] { static_cast<void>(perplexity(scores, others, bundled::tokenizer())); },
-          {"texts that were scored"});
+    check_bad_argument(
+        [&] { static_cast<void>(perplexity(scores, others, bundled::tokenizer())); },
+        {"texts that were scored"});
+  }
+  // Windows that score() cannot have made.
+  for (const ScoredWindow& window : {ScoredWindow{.begin = 0, .first = 1, .end = 5, .labels = 4},
+                                     {.begin = 0, .first = 3, .end = 2, .labels = 1},
+                                     {.begin = 1, .first = 1, .end = 2, .labels = 1},
+                                     {.begin = 0, .first = 1, .end = 4, .labels = 0}}) {
+    const TextScore text = {std::vector<TokenLogprob>(4), {window}};
+    check_bad_argument([&] { static_cast<void>(perplexity({&text, 1})); }, {"text 1, window 1"});
+    const Texts ids = {{1, 2, 3, 4}};
+    check_bad_argument(
+        [&] { static_cast<void>(perplexity({&text, 1}, ids, bundled::tokenizer())); },
+        {"text 1, window 1"});
   }
 }
 
@@ -600,25 +561,6 @@ TEST_CASE("a text that is scored in groups has the same scores, also if the work
       }
     }
   }
-}
-
-TEST_CASE("perplexity refuses windows that score() cannot have made") {
-  const Texts texts = {bundled::tokenizer().encode("Once upon a time")};
-  const auto refuses = [&](const ScoredWindow& window) {
-    const TextScore text = {std::vector<TokenLogprob>(texts[0].size()), {window}};
-    CAPTURE(window.begin, window.first, window.end, window.labels);
-    const auto expected =
-        "text 1, window 1: expected begin < first <= end <= 4 and a label or more, ";
-    CHECK(refusal_of([&] { static_cast<void>(perplexity({&text, 1})); }).starts_with(expected));
-    CHECK(refusal_of([&] {
-            static_cast<void>(perplexity({&text, 1}, texts, bundled::tokenizer()));
-          }).starts_with(expected));
-  };
-  REQUIRE(texts[0].size() == 4);
-  refuses({.begin = 0, .first = 1, .end = 5, .labels = 4});
-  refuses({.begin = 0, .first = 3, .end = 2, .labels = 1});
-  refuses({.begin = 1, .first = 1, .end = 2, .labels = 1});
-  refuses({.begin = 0, .first = 1, .end = 4, .labels = 0});
 }
 
 }  // namespace gpt2::test::score_test

@@ -42,4 +42,10 @@ void check_refused(const Call& call, std::initializer_list<std::string_view> fac
   CHECK(found == code);
 }
 
+/// The same for an argument that the library refuses.
+template <class Call>
+void check_bad_argument(const Call& call, std::initializer_list<std::string_view> facts) {
+  check_refused(call, facts, ErrorCode::invalid_argument);
+}
+
 }  // namespace gpt2::test
