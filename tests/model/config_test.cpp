@@ -16,27 +16,7 @@ namespace {
 
 Config parse(std::string_view json) { return Config::parse(json, "c"); }
 
-std::string refusal(std::string_view json) {
-  return refusal_of([&] { (void)parse(json); });
-}
-
-gpt2::ErrorCode code_of(std::string_view json) {
-  try {
-    (void)parse(json);
-  } catch (const gpt2::Error& error) {
-    return error.code();
-  }
-  FAIL("accepted");
-  return {};
-}
-
-// Expects that each config is refused with its message and with this code.
-void check_refused(const std::map<std::string, std::string>& messages, gpt2::ErrorCode code) {
-  for (const auto& [json, message] : messages) {
-    CHECK(refusal(json) == message);
-    CHECK(code_of(json) == code);
-  }
-}
+using Ids = std::vector<TokenId>;
 
 }  // namespace
 
@@ -85,36 +65,24 @@ TEST_CASE("every field is read") {
   CHECK(config.eos_token_id == std::vector<gpt2::TokenId>{2});
 }
 
-TEST_CASE("aliases are honoured, and must not contradict the name") {
+TEST_CASE("aliases are honoured, and special token ids may be many, none or not in the vocabulary") {
   const Config config = parse(R"({"hidden_size": 20, "max_position_embeddings": 7,
     "num_attention_heads": 4, "num_hidden_layers": 5})");
   CHECK(config.n_embd == 20);
   CHECK(config.n_positions == 7);
   CHECK(config.n_head == 4);
   CHECK(config.n_layer == 5);
-  CHECK(refusal(R"({"n_layer": 5, "num_hidden_layers": 5})") == "(accepted)");
-  CHECK(refusal(R"({"n_layer": 5, "num_hidden_layers": 6})") ==
-        "c: n_layer is 5, but num_hidden_layers, another name for it, is 6");
-}
-
-TEST_CASE("n_ctx is used only if n_positions is missing") {
+  CHECK_NOTHROW(parse(R"({"n_layer": 5, "num_hidden_layers": 5})"));
+  // n_ctx is used only if n_positions is missing.
   CHECK(parse(R"({"n_ctx": 64})").n_positions == 64);
-  CHECK(parse(R"({"n_ctx": 64, "n_positions": 32})").n_positions == 32);
   CHECK(parse(R"({"n_ctx": 0, "n_positions": 32})").n_positions == 32);
-}
-
-TEST_CASE("eos_token_id may be one id, several or none") {
-  using Ids = std::vector<gpt2::TokenId>;
   CHECK(parse(R"({"eos_token_id": [5, 7]})").eos_token_id == Ids{5, 7});
   CHECK(parse(R"({"eos_token_id": []})").eos_token_id.empty());
   CHECK(parse(R"({"eos_token_id": null})").eos_token_id.empty());
   CHECK_FALSE(parse(R"({"bos_token_id": null})").bos_token_id);
-}
-
-TEST_CASE("special token ids outside the vocabulary are left out, because they cannot occur") {
-  const Config config = parse(R"({"vocab_size": 10, "eos_token_id": [-1, 9, 10]})");
-  CHECK_FALSE(config.bos_token_id);  // the default, 50256
-  CHECK(config.eos_token_id == std::vector<gpt2::TokenId>{9});
+  const Config small = parse(R"({"vocab_size": 10, "eos_token_id": [-1, 9, 10]})");
+  CHECK_FALSE(small.bos_token_id);  // the default, 50256
+  CHECK(small.eos_token_id == Ids{9});
 }
 
 TEST_CASE("every activation function has the names that HuggingFace gives it") {
@@ -150,120 +118,94 @@ TEST_CASE("every activation function has the names that HuggingFace gives it") {
 }
 
 TEST_CASE("refused by name: features that are not implemented") {
-  const std::map<std::string, std::string> messages = {
-      {R"({"model_type": "gpt_neo"})", "c: model_type is 'gpt_neo'; only 'gpt2' is implemented"},
-      {R"({"model_type": 2})", "c: model_type is 2; only 'gpt2' is implemented"},
-      {R"({"architectures": ["BertModel"]})",
-       "c: architectures is '[\"BertModel\"]'; only GPT2 models are implemented"},
-      {R"({"activation_function": "gelu_newer"})",
-       "c: activation_function is 'gelu_newer'; expected one of gelu_new, gelu_pytorch_tanh, "
-       "gelu_accurate, gelu_fast, gelu, gelu_python, gelu_10, quick_gelu, relu, relu2, relu6, "
-       "silu, "
-       "swish, mish, tanh, sigmoid, linear, laplace"},
-      {R"({"add_cross_attention": true})",
-       "c: add_cross_attention is true; only plain decoders are implemented"},
-      {R"({"is_encoder_decoder": true})",
-       "c: is_encoder_decoder is true; only plain decoders are implemented"},
-      {R"({"pruned_heads": {"1": [0]}})",
-       "c: pruned_heads is not empty; models with heads cut out are not implemented"},
-      {R"({"gpt2_cpp": {"dtype": "int2\u001b"}})",
-       "c: gpt2_cpp.dtype is 'int2\\x1b'; expected 'int8' or 'int4'"},
-      {R"({"quantization_config": {"quant_method": "gptq"}})",
-       "c: quantization_config (quant_method 'gptq') is not implemented; use the original "
-       "weights"},
-      {R"({"quantization_config": {"load_in_8bit": true}})",
-       "c: quantization_config (quant_method not given) is not implemented; use the original "
-       "weights"},
+  const std::pair<const char*, std::string> cases[] = {
+      {R"({"model_type": "gpt_neo"})", "model_type is 'gpt_neo'"},
+      {R"({"model_type": 2})", "model_type is 2"},
+      {R"({"architectures": ["BertModel"]})", "architectures is '[\"BertModel\"]'"},
+      {R"({"activation_function": "gelu_newer"})", "activation_function is 'gelu_newer'"},
+      {R"({"add_cross_attention": true})", "add_cross_attention is true"},
+      {R"({"is_encoder_decoder": true})", "is_encoder_decoder is true"},
+      {R"({"pruned_heads": {"1": [0]}})", "pruned_heads"},
+      {R"({"gpt2_cpp": {"dtype": "int2\u001b"}})", "gpt2_cpp.dtype is 'int2\\x1b'"},
+      {R"({"quantization_config": {"quant_method": "gptq"}})", "quant_method 'gptq'"},
+      {R"({"quantization_config": {"load_in_8bit": true}})", "quantization_config"},
   };
-  check_refused(messages, gpt2::ErrorCode::unsupported);
-  for (const std::string other : {"1", "null"}) {
-    CHECK(refusal(R"({"activation_function": )" + other + "}")
-              .find("c: activation_function is " + other + "; expected one of gelu_new, ") == 0);
-  }
-  for (const char* quantized : {"{}", "[]", "\"int8\"", R"({"dtype": null})"}) {
-    const std::string message = refusal(R"({"gpt2_cpp": )" + std::string(quantized) + "}");
-    CHECK(message == "c: gpt2_cpp.dtype is null; expected 'int8' or 'int4'");
+  for (const auto& [json, fact] : cases) {
+    CAPTURE(json);
+    check_refused([&] { (void)parse(json); }, {"c: ", fact}, ErrorCode::unsupported);
   }
 }
 
-TEST_CASE("refused: a value of the wrong type; the message has key, found and expected") {
-  const std::map<std::string, std::string> messages = {
-      {"[]", "c is an array; expected an object"},
-      {R"({"n_embd": "768"})", "c: n_embd is '768'; expected a whole number from 1 to 16777216"},
-      {R"({"n_embd": 768.0})", "c: n_embd is 768.0; expected a whole number from 1 to 16777216"},
-      {R"({"n_embd": -768})", "c: n_embd is -768; expected a whole number from 1 to 16777216"},
-      {R"({"n_layer": null})", "c: n_layer is null; expected a whole number from 1 to 65536"},
-      {R"({"n_layer": 1e3})", "c: n_layer is 1000.0; expected a whole number from 1 to 65536"},
-      {R"({"n_layer": 99999999999999999999})",
-       "c: n_layer is 1e+20; expected a whole number from 1 to 65536"},
-      {R"({"n_inner": []})", "c: n_inner is an array; expected a whole number from 1 to 67108864"},
-      {R"({"scale_attn_weights": 1})", "c: scale_attn_weights is 1; expected true or false"},
-      {R"({"scale_attn_weights": null})", "c: scale_attn_weights is null; expected true or false"},
-      {R"({"tie_word_embeddings": "no"})",
-       "c: tie_word_embeddings is 'no'; expected true or false"},
-      {R"({"layer_norm_epsilon": "1e-5"})",
-       "c: layer_norm_epsilon is '1e-5'; expected a number from 0 to 3.4028235e+38"},
-      {R"({"layer_norm_epsilon": -1e-5})",
-       "c: layer_norm_epsilon is -1e-05; expected a number from 0 to 3.4028235e+38"},
-      {R"({"layer_norm_epsilon": 1e39})",
-       "c: layer_norm_epsilon is 1e+39; expected a number from 0 to 3.4028235e+38"},
-      {R"({"bos_token_id": "x"})",
-       "c: bos_token_id is 'x'; expected a whole number from "
+TEST_CASE("refused: values of the wrong type, and numbers that cannot describe a model") {
+  const struct {
+    std::string key;
+    std::vector<std::pair<std::string, std::string>> values;  // in JSON, in the message
+    std::string expected;
+  } cases[] = {
+      {"n_embd",
+       {{"\"768\"", "'768'"}, {"768.0", "768.0"}, {"-768", "-768"}, {"0", "0"}},
+       "1 to 16777216"},
+      {"n_layer",
+       {{"null", "null"},
+        {"1e3", "1000.0"},
+        {"99999999999999999999", "1e+20"},
+        {"18446744073709551615", "18446744073709551615"},
+        {"0", "0"}},
+       "1 to 65536"},
+      {"n_inner",
+       {{"[]", "an array"}, {"0", "0"}, {"99999999999", "99999999999"}},
+       "1 to 67108864"},
+      {"vocab_size", {{"0", "0"}, {"2147483648", "2147483648"}}, "1 to 2147483647"},
+      {"n_positions", {{"0", "0"}}, "1 to 16777216"},
+      {"n_head", {{"0", "0"}}, "1 to 16777216"},
+      {"scale_attn_weights", {{"1", "1"}, {"null", "null"}}, "true or false"},
+      {"tie_word_embeddings", {{"\"no\"", "'no'"}}, "true or false"},
+      {"layer_norm_epsilon",
+       {{"\"1e-5\"", "'1e-5'"}, {"-1e-5", "-1e-05"}, {"1e39", "1e+39"}},
+       "0 to 3.4028235e+38"},
+      {"bos_token_id", {{"\"x\"", "'x'"}, {"2147483648", "2147483648"}}, "to 2147483647"},
+      {"eos_token_id",
+       {{"{}", "an object"}, {"[1, -2147483649]", "-2147483649"}, {"1.5", "1.5"}},
        "-2147483648 to 2147483647"},
-      {R"({"bos_token_id": 2147483648})",
-       "c: bos_token_id is 2147483648; expected a whole number from "
-       "-2147483648 to 2147483647"},
-      {R"({"eos_token_id": {}})",
-       "c: eos_token_id is an object; expected a whole number from "
-       "-2147483648 to 2147483647"},
-      {R"({"eos_token_id": [1, -2147483649]})",
-       "c: eos_token_id is -2147483649; expected a whole number from "
-       "-2147483648 to 2147483647"},
-      {R"({"eos_token_id": 1.5})",
-       "c: eos_token_id is 1.5; expected a whole number from "
-       "-2147483648 to 2147483647"},
+      {"activation_function", {{"1", "1"}, {"null", "null"}}, "gelu_new, "},
+      {"gpt2_cpp",
+       {{"{}", "null"}, {"[]", "null"}, {"\"int8\"", "null"}, {R"({"dtype": null})", "null"}},
+       "'int8' or 'int4'"},
   };
-  check_refused(messages, gpt2::ErrorCode::invalid_file);
-  CHECK(refusal("{\"n_embd\": }").find("c: invalid JSON at column 12") == 0);
-}
-
-TEST_CASE("refused: numbers that cannot describe a model") {
-  const std::map<std::string, std::string> messages = {
-      {R"({"vocab_size": 0})", "c: vocab_size is 0; expected a whole number from 1 to 2147483647"},
-      {R"({"vocab_size": 2147483648})",
-       "c: vocab_size is 2147483648; expected a whole number from 1 to 2147483647"},
-      {R"({"n_positions": 0})", "c: n_positions is 0; expected a whole number from 1 to 16777216"},
-      {R"({"n_embd": 0})", "c: n_embd is 0; expected a whole number from 1 to 16777216"},
-      {R"({"n_head": 0})", "c: n_head is 0; expected a whole number from 1 to 16777216"},
-      {R"({"n_layer": 0})", "c: n_layer is 0; expected a whole number from 1 to 65536"},
-      {R"({"n_layer": 18446744073709551615})",
-       "c: n_layer is 18446744073709551615; expected a whole number from 1 to 65536"},
-      {R"({"n_inner": 0})", "c: n_inner is 0; expected a whole number from 1 to 67108864"},
-      {R"({"n_inner": 99999999999})",
-       "c: n_inner is 99999999999; expected a whole number from 1 to 67108864"},
-      {R"({"n_embd": 10, "n_head": 3})", "c: n_embd 10 is not a multiple of n_head 3"},
+  for (const auto& [key, values, expected] : cases) {
+    const bool is_name = key == "activation_function" || key == "gpt2_cpp";
+    for (const auto& [value, found] : values) {
+      CAPTURE(key, value);
+      check_refused([&] { (void)parse("{\"" + key + "\": " + value + "}"); },
+                          {"c: " + key, " is " + found, expected},
+                          is_name ? ErrorCode::unsupported : ErrorCode::invalid_file);
+    }
+  }
+  const std::pair<const char*, std::vector<std::string>> others[] = {
+      {"[]", {"c is an array", "object"}},
+      {"{\"n_embd\": }", {"c: ", "JSON", "column 12"}},
+      {R"({"n_layer": 5, "num_hidden_layers": 6})", {"n_layer is 5", "num_hidden_layers", "6"}},
+      {R"({"n_embd": 10, "n_head": 3})", {"n_embd 10", "n_head 3"}},
       {R"({"n_embd": 16777216, "n_positions": 16777216, "n_layer": 65536, "n_head": 1})",
-       "c: n_layer 65536 with n_positions 16777216 and n_embd 16777216 takes more memory than can "
-       "be addressed"},
-  };
-  check_refused(messages, gpt2::ErrorCode::invalid_file);
+       {"n_layer 65536", "memory"}}};
+  for (const auto& [json, facts] : others) {
+    check_refused([&] { (void)parse(json); }, {facts.front(), facts.back()});
+  }
 }
 
 TEST_CASE("Config::load reads a file, and its error messages name the file") {
   const gpt2::test::TemporaryDirectory directory;
   CHECK(Config::load(directory.write("config.json", R"({"n_layer": 3})")).n_layer == 3);
   const fs::path bad = directory.write("bad.json", R"({"n_layer": 0})");
-  CHECK(refusal_of([&] { (void)Config::load(bad); }) ==
-        bad.string() + ": n_layer is 0; expected a whole number from 1 to 65536");
-  CHECK(refusal_of([&] { (void)Config::load(directory.path() / "none"); }).find("cannot open") ==
-        0);
+  const auto load = [&] { (void)Config::load(bad); };
+  check_refused(load, {bad.string() + ": n_layer is 0"});
   fs::resize_file(bad, (std::uintmax_t{16} << 20) + 1);  // sparse: it takes no disk space
-  CHECK(refusal_of([&] { (void)Config::load(bad); }) ==
-        bad.string() + ": 16777217 bytes; expected at most 16777216");
+  check_refused(load, {bad.string(), "16777217", "16777216"});
+  fs::remove(bad);
+  check_refused(load, {bad.string()}, ErrorCode::not_found);
 }
 
 TEST_CASE("the special tokens in generation_config.json override those in config.json") {
-  using Ids = std::vector<gpt2::TokenId>;
   const gpt2::test::TemporaryDirectory directory;
   const fs::path file = directory.write("config.json", R"({"vocab_size": 9, "eos_token_id": 3})");
   const auto with = [&](const char* json) {
@@ -277,11 +219,8 @@ TEST_CASE("the special tokens in generation_config.json override those in config
   CHECK(with(R"({"eos_token_id": null, "bos_token_id": 5})").eos_token_id.empty());
   CHECK(Config::load(file).bos_token_id == 5);
   const std::string where = (directory.path() / "generation_config.json").string();
-  CHECK(refusal_of([&] { (void)with("[]"); }) == where + " is an array; expected an object");
-  CHECK(refusal_of([&] { (void)with(R"({"eos_token_id": "x"})"); }) ==
-        where +
-            ": eos_token_id is 'x'; expected a whole number from "
-            "-2147483648 to 2147483647");
+  check_refused([&] { (void)with("[]"); }, {where, "an array"});
+  check_refused([&] { (void)with(R"({"eos_token_id": "x"})"); }, {where, "eos_token_id is 'x'"});
 }
 
 TEST_CASE("the configs that HuggingFace wrote for the golden cases load") {
@@ -330,9 +269,8 @@ TEST_CASE("real configs load, and the one of a GPTQ model is refused") {
     CHECK(config.activation_function == ActivationFunction::gelu_new);
     CHECK(config.eos_token_id == std::vector<gpt2::TokenId>{50256});
   }
-  const std::string message =
-      refusal_of([&] { (void)Config::load(folder / "gpt2-gptq-4bit" / "config.json"); });
-  CHECK(message.find("quantization_config (quant_method 'gptq')") != std::string::npos);
+  check_refused([&] { (void)Config::load(folder / "gpt2-gptq-4bit" / "config.json"); },
+                {"quantization_config", "gptq"}, ErrorCode::unsupported);
 }
 
 }  // namespace gpt2::test::config_test

@@ -1,4 +1,4 @@
-// Compares LayerNorm with values computed by hand, with torch's outputs and with its own promises.
+// Compares LayerNorm with torch's outputs and with its own promises.
 #include "gpt2/layer_norm.h"
 
 #include <algorithm>
@@ -38,50 +38,11 @@ Tensor random_tensor(const Shape& shape, unsigned seed, float mean = 0.0f, float
   return tensor;
 }
 
-void require_close(const Tensor& actual, const std::vector<double>& expected, double tolerance) {
-  REQUIRE(actual.size() == expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    INFO("element " << i);
-    REQUIRE(std::abs(static_cast<double>(actual.values()[i]) - expected[i]) <= tolerance);
-  }
-}
-
 bool same_bits(const float* a, const float* b, std::size_t n) {
   return std::memcmp(a, b, n * sizeof(float)) == 0;
 }
 
 }  // namespace
-
-TEST_CASE("[4, 6, 8, 2], with mean 5 and variance 5, is normalized") {
-  const Tensor x(Shape{4}, {4.0f, 6.0f, 8.0f, 2.0f});
-  LayerNorm ln({4}, 1e-8f);
-  const std::vector<double> expected = {-0.4472136, 0.4472136, 1.34164079, -1.34164079};
-  require_close(ln(x), expected, 2e-7);
-
-  SECTION("weight 2 and bias 1 scale and shift it") {
-    ln.weight = Tensor(Shape{4}, 2.0f);
-    ln.bias = Tensor(Shape{4}, 1.0f);
-    require_close(ln(x), {0.10557281, 1.89442719, 3.68328157, -1.68328157}, 4e-7);
-  }
-}
-
-TEST_CASE("two rows of six features come out with mean 0 and biased variance 1") {
-  const Tensor x(Shape{2, 6}, {0.2260f, 0.3470f, 0.0f, 0.2216f, 0.0f, 0.0f,  //
-                               0.2133f, 0.2394f, 0.0f, 0.5198f, 0.3297f, 0.0f});
-  const Tensor y = LayerNorm({6})(x);
-  for (std::size_t row = 0; row < 2; ++row) {
-    CHECK(std::abs(mean_of(y.data() + row * 6, 6)) < 1e-6);
-    CHECK(std::abs(biased_variance_of(y.data() + row * 6, 6) - 1.0) < 1e-3);
-  }
-  // These are the same rows divided by the unbiased deviation, to four digits: our result times
-  // sqrt(5/6). Our epsilon, 1e-5 added to variances of 0.02 and 0.03, shrinks our values by at most
-  // 3e-4 of themselves, and they are below 1.6.
-  const double unbiased[12] = {0.6159, 1.4126, -0.8719, 0.5872, -0.8719, -0.8719,
-                               -0.0189, 0.1121, -1.0876, 1.5173, 0.5647, -1.0876};
-  for (std::size_t i = 0; i < 12; ++i) {
-    CHECK(std::abs(y.values()[i] * std::sqrt(5.0 / 6.0) - unbiased[i]) < 5e-4 + 1e-4);
-  }
-}
 
 TEST_CASE("without elementwise_affine there is no weight and no bias") {
   const LayerNorm ln({4}, 1e-5f, false);
@@ -97,22 +58,20 @@ TEST_CASE("without elementwise_affine there is no weight and no bias") {
 }
 
 TEST_CASE("shapes that do not match and invalid arguments are refused") {
-  const auto refusal = [](const LayerNorm& norm, const Shape& shape) {
-    return refusal_of([&] { static_cast<void>(norm(Tensor(shape))); });
+  const auto apply = [](const LayerNorm& norm, const Shape& shape) {
+    static_cast<void>(norm(Tensor(shape)));
   };
-  const std::string message = refusal(LayerNorm({2, 4}), {3, 4, 2});
-  CHECK(message.find("[3, 4, 2]") != std::string::npos);
-  CHECK(message.find("[2, 4]") != std::string::npos);
+  check_bad_argument([&] { apply(LayerNorm({2, 4}), {3, 4, 2}); }, {"[3, 4, 2]", "[2, 4]"});
   for (const Shape& shape : {Shape{4}, Shape{}}) {
-    CHECK(refusal(LayerNorm({2, 4}), shape) != "(accepted)");
+    CHECK_THROWS_AS(apply(LayerNorm({2, 4}), shape), Error);
   }
   for (const Shape& wrong : {Shape{5}, Shape{2, 2}, Shape{0}, Shape{0, 4}}) {
     LayerNorm ln({4});
     ln.weight = Tensor(wrong);
-    CHECK(refusal(ln, {4}) != "(accepted)");
+    CHECK_THROWS_AS(apply(ln, {4}), Error);
     ln.weight = Tensor();
     ln.bias = Tensor(wrong);
-    CHECK(refusal(ln, {4}) != "(accepted)");
+    CHECK_THROWS_AS(apply(ln, {4}), Error);
   }
   CHECK(LayerNorm({4})(Tensor(Shape{0, 4})).shape() == Shape{0, 4});
   for (const Shape& empty : {Shape{}, Shape{3, 0}}) CHECK_THROWS_AS(LayerNorm(empty), Error);
@@ -131,26 +90,6 @@ TEST_CASE("a row's result does not depend on the rows beside it") {
       REQUIRE(same_bits(alone.data(), together.data() + row * n, n));
     }
   }
-}
-
-TEST_CASE("an offset of 10,000 does not cancel the variance away") {
-  // In f32, numbers near 10,000 are 0.00098 apart, so noise of 0.1 survives rounding. Its square,
-  // added to 10^8, would not. The mean itself is rounded by up to half of that distance, which
-  // changes the variance by up to (0.0005 / 0.1)^2 of itself.
-  const Tensor x = random_tensor({4, 768}, 5, 10000.0f, 0.1f);
-  const Tensor y = LayerNorm({768})(x);
-  for (std::size_t row = 0; row < 4; ++row) {
-    CHECK(std::abs(biased_variance_of(y.data() + row * 768, 768) - 1.0) < 2e-3);
-  }
-}
-
-TEST_CASE("a constant row gives the bias") {
-  LayerNorm ln({16});
-  ln.weight = random_tensor({16}, 2);
-  ln.bias = random_tensor({16}, 3);
-  const Tensor y = ln(Tensor(Shape{2, 16}, 3.5f));
-  CHECK(same_bits(y.data(), ln.bias.data(), 16));
-  CHECK(same_bits(y.data() + 16, ln.bias.data(), 16));
 }
 
 // The error of a two-pass LayerNorm in f32, with u = 2^-24 and k <= n/16 + 4 + 2 rounding steps for

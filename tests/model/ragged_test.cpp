@@ -182,22 +182,4 @@ TEST_CASE("each sequence of a ragged pass gets the logits that it gets alone") {
   SECTION("int8 weights") { check_trials(2, WeightType::int8); }
 }
 
-TEST_CASE("a short sequence may precede a long one in a pass") {
-  const Model model = model_of(1, WeightType::f32);
-  const std::vector<TokenId> text = random_tokens(model, kPositions, 1);
-  Session alone = session_of(model, 1);
-  const std::vector<float> expected = all_logits(alone, text);
-  const std::size_t vocab_size = model.config().vocab_size;
-
-  std::vector<Session> sessions = sessions_of(model, 3, {8, kPositions});
-  sessions[1].forward(std::span(text).first(kPositions - 1));
-  std::vector<float> logits(2 * vocab_size);
-  const Slice slices[] = {
-      {&sessions[0], std::span(text).first(1), std::span(logits).first(vocab_size)},
-      {&sessions[1], std::span(text).last(1), std::span(logits).last(vocab_size)}};
-  forward(slices);
-  CHECK(same_bits(std::span(logits).first(vocab_size), std::span(expected).first(vocab_size)));
-  CHECK(same_bits(std::span(logits).last(vocab_size), std::span(expected).last(vocab_size)));
-}
-
 }  // namespace gpt2::test::ragged_test

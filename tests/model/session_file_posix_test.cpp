@@ -27,8 +27,6 @@ const Model& model() {
   return made;
 }
 
-std::string read_bytes(const fs::path& path) { return read_file(path, 1 << 24); }
-
 }  // namespace
 
 TEST_CASE("a file that cannot be written is named, and leaves nothing") {
@@ -36,17 +34,18 @@ TEST_CASE("a file that cannot be written is named, and leaves nothing") {
   const fs::path root = directory.path();
   Session session(model());
   session.forward(random_tokens(model(), 300, 1));
-  const auto refusal = [&](const fs::path& out) {
-    return refusal_of([&] { save_session(session, out); });
-  };
   const auto count = [&] { return std::distance(fs::directory_iterator(root), {}); };
-  CHECK(refusal("") == "the name of the file to write is empty");
-  CHECK(refusal(std::string("a\0b", 3)).find("NUL") != std::string::npos);
-  CHECK(refusal(root) == root.string() + ": is a directory; choose another name");
-  CHECK(refusal("/dev/null") == "/dev/null: is not a regular file; choose another name");
-  CHECK(refusal(root / "no/file") ==
-        (root / "no/file").string() + ": cannot be written: No such file or directory");
-  CHECK(refusal("/proc/file").starts_with("/proc/file: cannot be written: "));
+  const std::pair<fs::path, std::string> cases[] = {{"", "empty"},
+                                                    {std::string("a\0b", 3), "NUL"},
+                                                    {root, root.string()},
+                                                    {"/dev/null", "/dev/null"},
+                                                    {root / "no/file", (root / "no/file").string()},
+                                                    {"/proc/file", "/proc/file"}};
+  for (const auto& [out, fact] : cases) {
+    const std::string refused = refusal_of([&, to = out] { save_session(session, to); });
+    CAPTURE(refused, fact);
+    CHECK(refused.find(fact) != std::string::npos);
+  }
   CHECK(count() == 0);
 
   const fs::path old = directory.write("old", "what was there");
@@ -56,10 +55,10 @@ TEST_CASE("a file that cannot be written is named, and leaves nothing") {
   for (const rlim_t limit : {0, 100, 20000}) {  // in the header, after it, among the values
     const rlimit small = {limit, before.rlim_max};
     setrlimit(RLIMIT_FSIZE, &small);
-    const std::string refused = refusal(old);
+    const std::string refused = refusal_of([&] { save_session(session, old); });
     setrlimit(RLIMIT_FSIZE, &before);
     CHECK(refused == old.string() + ": cannot be written: File too large");
-    CHECK(read_bytes(old) == "what was there");
+    CHECK(read_file(old, 1 << 24) == "what was there");
     CHECK(count() == 1);
   }
 }
