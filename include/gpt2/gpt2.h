@@ -120,7 +120,7 @@ typedef int (*gpt2_on_token)(void* user, size_t index, gpt2_token id, const char
 /// A logits processor: changes the scores before a token is chosen. `scores` has one element for
 /// each token of the vocabulary; -INFINITY removes a token, NaN is refused. `ids` are all tokens so
 /// far. Must give the same scores whenever it gets the same arguments. If it returns 0, the call
-/// fails with GPT2_CANCELLED. (LogitsProcessor in sampling_options.h)
+/// fails with GPT2_CANCELLED. (LogitsProcessor in sampler.h)
 typedef int (*gpt2_on_scores)(void* user, float* scores, size_t n_scores, const gpt2_token* ids,
                               size_t n_ids);
 
@@ -490,7 +490,7 @@ GPT2_API gpt2_status gpt2_compare(const gpt2_model* model_a, const gpt2_engine* 
 /// of the prompt), "dropped" (tokens before `ids`) and "min_tokens_to_keep". `on_scores` may be
 /// NULL; the sampler keeps it and `user`.
 /// GPT2_INVALID_ARGUMENT for an id outside the vocabulary. Cost: 24 bytes for each token of it.
-/// (sampling_options.h)
+/// (sampler.h)
 ///
 /// Example:
 ///   gpt2_sampler* sampler = NULL;

@@ -34,17 +34,21 @@ bool is_model_directory(const fs::path& path) {
 // directory. Returns an empty path if the variable is not set, or if there is no home directory.
 fs::path environment(const char* name) { return with_home(path_in_environment(name)); }
 
-// Returns the directories in which to look for a subdirectory that has the name of the model.
+// Returns the directories in which to look for a subdirectory that has the name of the model. Each
+// is in the list once, although several ways may lead to it.
 std::vector<fs::path> model_directories() {
   std::vector<fs::path> places = {"models"};
+  const auto add = [&places](const fs::path& place) {
+    const auto is_same = [&place](const fs::path& other) { return same_file(place, other); };
+    if (std::ranges::none_of(places, is_same)) places.push_back(place);
+  };
   if (const fs::path program = program_file().parent_path(); !program.empty()) {
     // The first is for an installed program, the others for one built in build/ or build/PRESET/.
     for (const fs::path place : {GPT2_DATA_DIR "/models", "../models", "../../models"}) {
-      const fs::path beside = (program / place).lexically_normal();
-      if (std::ranges::find(places, beside) == places.end()) places.push_back(beside);
+      add((program / place).lexically_normal());
     }
   }
-  if (const fs::path own = environment("GPT2_MODELS"); !own.empty()) places.push_back(own);
+  if (const fs::path own = environment("GPT2_MODELS"); !own.empty()) add(own);
   return places;
 }
 
