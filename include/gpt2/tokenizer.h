@@ -71,22 +71,6 @@ class Tokenizer {
                                             const EncodeOptions& options = {},
                                             std::size_t* lost_bytes = nullptr) const;
 
-  /// Returns the largest n that is known to be a place where any text that begins with `text` may
-  /// be cut: whatever follows, encode(text[0, n)) and encode(the rest) are together the ids of the
-  /// whole. With it, a program encodes a text of any length in parts of bounded memory. This is a
-  /// place before ASCII white space. Returns 0 if there is none, and always for a tokenizer that
-  /// adds tokens or a space to each text, or whose tokens may cross such a place, for example an
-  /// added token that absorbs the white space after it. Takes O(n) time in the worst case, and
-  /// usually looks only at the last few bytes.
-  ///
-  /// Example:
-  ///   std::string text = "Once upon a ti";
-  ///   const std::size_t part = tokenizer.cut(text);  // 11: "Once upon a"
-  ///   const std::vector<TokenId> first = tokenizer.encode(text.substr(0, part));
-  ///   text.erase(0, part);
-  ///   text += "me";  // the rest begins with a space
-  [[nodiscard]] std::size_t cut(std::string_view text) const noexcept;
-
   /// Throws Error(invalid_argument) if a model with this config cannot have been trained with this
   /// tokenizer: if a token that is not an added one has no embedding, or if there are more
   /// embeddings without a token than padding explains (more than the number of tokens, and more

@@ -65,7 +65,7 @@ constexpr InstructionSet kIsas[] = {
 #endif
     {"scalar", has_baseline, &kScalarKernels, &kScalarNorm},
 };
-constexpr std::size_t kNone = std::size(kIsas);
+constexpr std::size_t kNoIsa = std::size(kIsas);
 
 // One column of kIsas as an array. The program contains only these arrays, not kIsas itself. If it
 // does not use a family of kernels, the linker can drop that column and all the kernels that the
@@ -79,12 +79,12 @@ constexpr auto kColumn = [] {
 constexpr const auto& kNames = kColumn<&InstructionSet::name>;
 constexpr const auto& kCanRun = kColumn<&InstructionSet::can_run>;
 
-// Returns the index of the instruction set of this name, or kNone if it is not available.
+// Returns the index of the instruction set of this name, or kNoIsa if it is not available.
 std::size_t find(std::string_view name) noexcept {
-  for (std::size_t isa = 0; isa < kNone; ++isa) {
+  for (std::size_t isa = 0; isa < kNoIsa; ++isa) {
     if (kNames[isa] == name && kCanRun[isa]()) return isa;
   }
-  return kNone;
+  return kNoIsa;
 }
 
 [[noreturn]] void refuse(std::string_view name, std::string_view source) {
@@ -100,20 +100,20 @@ std::string_view wanted_name() noexcept {
   return name != nullptr ? name : "";
 }
 
-// The index of the instruction set in use, which is kNone until the first call that needs it; and
+// The index of the instruction set in use, which is kNoIsa until the first call that needs it; and
 // whether force_isa() has chosen it, so that GPT2_ISA no longer matters.
-std::atomic<std::size_t> chosen{kNone};
+std::atomic<std::size_t> chosen{kNoIsa};
 std::atomic<bool> is_forced{false};
 
 std::size_t isa_in_use() noexcept {
   std::size_t isa = chosen.load(std::memory_order_acquire);
-  if (isa != kNone) return isa;
+  if (isa != kNoIsa) return isa;
   isa = find(wanted_name());
-  if (isa == kNone) {
+  if (isa == kNoIsa) {
     isa = 0;
     while (!kCanRun[isa]()) ++isa;  // the last one, "scalar", always can run
   }
-  std::size_t expected = kNone;  // unless another thread has stored its choice by now
+  std::size_t expected = kNoIsa;  // unless another thread has stored its choice by now
   return chosen.compare_exchange_strong(expected, isa) ? isa : expected;
 }
 
@@ -139,13 +139,13 @@ const NormKernels& norm_kernels() noexcept { return table_in_use<&InstructionSet
 
 void require_isa() {
   const std::string_view wanted = wanted_name();
-  if (is_forced || wanted.empty() || find(wanted) != kNone) return;
+  if (is_forced || wanted.empty() || find(wanted) != kNoIsa) return;
   refuse(wanted, "GPT2_ISA");
 }
 
 std::vector<std::string> available_isas() {
   std::vector<std::string> names;
-  for (std::size_t isa = 0; isa < kNone; ++isa) {
+  for (std::size_t isa = 0; isa < kNoIsa; ++isa) {
     if (kCanRun[isa]()) names.emplace_back(kNames[isa]);
   }
   return names;
@@ -158,7 +158,7 @@ std::string_view isa_name() {
 
 void force_isa(std::string_view name) {
   const std::size_t isa = find(name);
-  if (isa == kNone) refuse(name, "force_isa");
+  if (isa == kNoIsa) refuse(name, "force_isa");
   chosen = isa;
   is_forced = true;
   active<&InstructionSet::kernels>.store(nullptr);  // table_in_use() then looks up the new tables

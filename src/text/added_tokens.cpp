@@ -77,17 +77,6 @@ void AddedTokens::prepare() {
   for (TokenFinder& pass : passes_) pass.prepare();
 }
 
-bool AddedTokens::may_continue_with_space() const noexcept {
-  return std::ranges::any_of(tokens_, [](const auto& entry) {
-    const AddedToken& token = entry.second;
-    // What comes before a place decides whether such a token is a word by itself.
-    if (token.single_word && is_ascii_space(token.content.front())) return true;
-    return token.rstrip || std::ranges::adjacent_find(token.content, [](char before, char c) {
-                             return !is_ascii_space(before) && is_ascii_space(c);
-                           }) != token.content.end();
-  });
-}
-
 bool AddedTokens::is_special(TokenId id) const noexcept {
   const auto found = tokens_.find(id);
   return found != tokens_.end() && found->second.special;

@@ -102,9 +102,6 @@ class AddedTokens {
   /// How many tokens declare() has added to the vocabulary.
   [[nodiscard]] std::size_t n_new() const noexcept { return n_new_; }
 
-  /// Whether the match of a token may include ASCII white space after another character.
-  [[nodiscard]] bool may_continue_with_space() const noexcept;
-
  private:
   void split(const Piece& piece, const TokenFinder& finder, bool parse_special,
              std::vector<Piece>& pieces) const;

@@ -64,19 +64,6 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
   return std::move(encoding.ids);
 }
 
-// No word of GPT-2's pattern goes on from a character to white space after it, and no word before
-// that place depends on what comes after it. ASCII characters make sure that the cut is not inside
-// of a character.
-std::size_t Tokenizer::cut(std::string_view text) const noexcept {
-  if (!impl_->can_cut()) return 0;
-  for (std::size_t i = text.size(); i-- > 1;) {
-    const char before = text[i - 1];
-    const bool is_ascii = static_cast<unsigned char>(before) < 0x80;
-    if (is_ascii_space(text[i]) && !is_ascii_space(before) && is_ascii) return i;
-  }
-  return 0;
-}
-
 void Tokenizer::require_match(const Config& config) const {
   const auto refuse = [](const auto&... parts) {
     reject("the tokenizer does not belong to the model: ", parts...,

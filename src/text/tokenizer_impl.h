@@ -34,12 +34,6 @@ struct Tokenizer::Impl {
   std::optional<TokenId> end_of_text;
   std::string description;
   std::vector<std::filesystem::path> files;  // the files that were read, in this order
-
-  // Whether a text may be encoded in parts that begin with white space.
-  [[nodiscard]] bool can_cut() const noexcept {
-    return split_words && prefix_space == PrefixSpace::nowhere && before.empty() && after.empty() &&
-           !added.may_continue_with_space();
-  }
 };
 
 /// The content of a file; `where` is its path.

@@ -213,50 +213,6 @@ TEST_CASE("add_bos_token puts one bos_token before the text") {
   CHECK(pair.encode("") == std::vector<TokenId>{kEndOfText});
 }
 
-TEST_CASE("a text may be encoded in the parts that cut() allows") {
-  std::size_t cuts = 0, without = 0;
-  for (const json& variant : read_lines(tokenizer_data("variants.jsonl"))) {
-    CAPTURE(variant.at("name").get<std::string>());
-    json root = small_json();
-    root.merge_patch(variant.at("patch"));
-    const Tokenizer tokenizer = load_json(root);
-    const std::size_t before = cuts;
-    for (const json& one : variant.at("cases")) {
-      const auto text = one.at("text").get<std::string>();
-      CAPTURE(text);
-      const std::vector<TokenId> whole = tokenizer.encode(text);
-      std::size_t last = 0;
-      for (std::size_t size = 0; size <= text.size(); ++size) {
-        const std::size_t cut = tokenizer.cut(text.substr(0, size));
-        REQUIRE(cut >= last);
-        if (cut == last) continue;
-        last = cut;
-        ++cuts;
-        std::vector<TokenId> ids = tokenizer.encode(text.substr(0, cut));
-        const std::vector<TokenId> rest = tokenizer.encode(text.substr(cut));
-        ids.insert(ids.end(), rest.begin(), rest.end());
-        REQUIRE(ids == whole);
-      }
-    }
-    if (cuts == before) ++without;
-  }
-  CHECK(cuts >= 300);
-  CHECK(without > 0);   // those that add tokens or spaces
-  CHECK(without < 26);
-
-  const Tokenizer plain = load_pair();
-  CHECK(plain.cut("") == 0);
-  CHECK(plain.cut("word") == 0);
-  CHECK(plain.cut("a word") == 1);
-  CHECK(plain.cut("a word \n ") == 6);
-  CHECK(plain.cut("caf\xc3\xa9 x") == 0);  // only after ASCII
-
-  // A part that begins with this token would have it as a word by itself.
-  json root = small_json();
-  root["added_tokens"].push_back(added_token(318, " B", {{"single_word", true}}));
-  CHECK(load_json(root).cut("a word") == 0);
-}
-
 TEST_CASE("find() finds tokens by their text") {
   json root = small_json();
   root["added_tokens"].push_back(added_token(313, "üü"));
