@@ -195,55 +195,6 @@ TEST_CASE("n choices, their log-probabilities, and the same as a stream") {
   CHECK(last["usage"] == found["usage"]);
 }
 
-TEST_CASE("chat refuses what the model cannot do, and says so") {
-  const json hello = {user("Hello")};
-  const std::vector<std::pair<json, std::string>> mistakes = {
-      {{{"prompt", "a"}}, "expected \"messages\", found no such key"},
-      {{{"messages", json::array()}}, "messages: expected a list of at least one message"},
-      {{{"messages", "Hello"}}, "messages: expected a list"},
-      {{{"messages", {"Hello"}}}, "messages[0]: expected an object, found string"},
-      {{{"messages", {{{"role", "user"}}}}}, "expected \"messages[0].content\", found no such key"},
-      {{{"messages", {{{"role", "tool"}, {"content", "a"}}}}}, "messages[0].role: expected system"},
-      {{{"messages", {{{"content", "a"}}}}}, "expected \"messages[0].role\", found no such key"},
-      {{{"messages", {{{"role", 1}, {"content", "a"}}}}}, "messages[0].role: expected system"},
-      {{{"messages", {{{"role", "user"}, {"content", 5}}}}},
-       "messages[0].content: expected a text"},
-      {{{"messages", {{{"role", "user"}, {"content", {{{"type", "image_url"}}}}}}}},
-       "messages[0].content[0]: expected a part of the type \"text\""},
-      {{{"messages", {{{"role", "user"}, {"content", {{{"type", "text"}, {"text", 7}}}}}}}},
-       "messages[0].content[0].text: expected a text, found number"},
-      {{{"messages", {{{"role", "user"}, {"content", {{{"type", "text"}}}}}}}},
-       "messages[0].content[0].text: expected a text, found null"},
-      {{{"messages", {{{"role", "user"}, {"content", "a"}, {"tool_calls", 1}}}}},
-       "unknown key 'messages[0].tool_calls'"},
-      {{{"messages", hello}, {"tools", {{{"type", "function"}}}}}, "tools: the model cannot"},
-      {{{"messages", hello}, {"response_format", {{"type", "json_object"}}}},
-       "response_format: expected"},
-      {{{"messages", hello}, {"modalities", {"text", "audio"}}}, "modalities: expected"},
-      {{{"messages", hello}, {"top_logprobs", 2}}, "top_logprobs: needs"},
-      {{{"messages", hello}, {"logprobs", true}, {"top_logprobs", 21}}, "top_logprobs: expected"},
-      {{{"messages", hello}, {"logprobs", 2}}, "logprobs: expected true or false"},
-      {{{"messages", hello}, {"n", 0}}, "n: expected"},
-      {{{"messages", hello}, {"num_beams", 2}}, "unknown key 'num_beams'"}};
-  for (const auto& [body, message] : mistakes) {
-    const HttpResponse response = chat(body);
-    CAPTURE(body, response.body);
-    CHECK(response.status == 400);
-    CHECK(check_error(response.json()).starts_with(message));
-    CHECK(response.json()["error"]["type"] == "invalid_request_error");
-  }
-}
-
-TEST_CASE("a chat may have as many stop strings as a completion, beside its own") {
-  std::vector<std::string> stops;
-  for (int i = 0; i < 256; ++i) stops.push_back("stop " + std::to_string(i));
-  answer({{"messages", {user("Hello")}}, {"max_tokens", 1}, {"stop", stops}});
-  stops.push_back("one more");
-  const HttpResponse refused = chat({{"messages", {user("Hello")}}, {"stop", stops}});
-  CHECK(refused.status == 400);
-  CHECK(check_error(refused.json()) == "stop: expected at most 256 strings, found 257");
-}
-
 TEST_CASE(
     "a chat that loses its beginning leaves half of the context to an answer without a limit") {
   std::string text;

@@ -142,30 +142,6 @@ TEST_CASE("the input of embeddings is a text, token ids, or a list of these") {
   CHECK(two["usage"]["prompt_tokens"] == 2 * ids.size());
 }
 
-TEST_CASE("embeddings refuse what they cannot do") {
-  const std::vector<std::pair<json, std::string>> mistakes = {
-      {json::object(), "expected \"input\", found no such key"},
-      {{{"input", nullptr}}, "expected \"input\", found null"},
-      {{{"input", ""}}, "input: expected a text of 1 to 512 tokens, found 0"},
-      {{{"input", json::array()}}, "input: expected a list of 1 to 2048 elements, found 0"},
-      {{{"input", json(std::vector<int>(513, 5))}},
-       "input: expected a text of 1 to 512 tokens, found 513"},
-      {{{"input", json(std::vector<std::string>(2049, "a"))}},
-       "input: expected a list of 1 to 2048"},
-      {{{"input", {5, "a"}}}, "input[1]: expected a token id"},
-      {{{"input", 5}},
-       "input: expected a text, a list of token ids, or a list of these, found number"},
-      {{{"input", "a"}, {"dimensions", 128}}, "dimensions: expected 256, found 128"},
-      {{{"input", "a"}, {"encoding_format", "hex"}}, "encoding_format: expected base64 or float"},
-      {{{"input", "a"}, {"pooling", "max"}}, "pooling: expected last or mean"},
-      {{{"input", "a"}, {"layer", 99}}, "layer: expected"},
-      {{{"input", "a"}, {"temperature", 1}}, "unknown key 'temperature'"}};
-  for (const auto& [body, message] : mistakes) {
-    CAPTURE(body.dump().substr(0, 200));
-    check_refused(server().post("/v1/embeddings", body), 400, message);
-  }
-}
-
 TEST_CASE("requests choose a model by its name; the first one is the default") {
   const json list = server().get("/v1/models").json();
   check_shape(list, {{"object", {"string"}}, {"data", {"array"}}});
@@ -204,9 +180,7 @@ TEST_CASE("requests choose a model by its name; the first one is the default") {
 }
 
 TEST_CASE("a model that the server does not have is an error 404") {
-  const std::string message =
-      "model: expected gpt2-stories, abc, found 'gpt-4': the server's option -m NAME=MODEL gives a "
-      "model another name";
+  const std::string message = "model: expected gpt2-stories, abc, found 'gpt-4'";
   for (const char* const path : {"/v1/completions", "/v1/chat/completions", "/v1/embeddings"}) {
     const HttpResponse response = server().post(path, {{"model", "gpt-4"}});
     check_refused(response, 404, message);
@@ -253,10 +227,6 @@ TEST_CASE("tokenize and detokenize use the model's tokenizer") {
   CHECK(server().post("/detokenize", {{"tokens", ids}}).json() == json{{"prompt", text}});
   CHECK(server().post("/tokenize", {{"prompt", "ab"}, {"model", "abc"}}).json()["tokens"] ==
         json{97, 98});
-  check_refused(server().post("/detokenize", {{"tokens", {257}}, {"model", "abc"}}), 400,
-                "tokens[0]: expected a token id from 0 to 256, found 257");
-  check_refused(server().post("/tokenize", {{"text", "a"}}), 400, "expected \"prompt\"");
-  check_refused(server().post("/tokenize", {{"prompt", "a"}, {"x", 1}}), 400, "unknown key 'x'");
 }
 
 TEST_CASE("health and metrics") {
