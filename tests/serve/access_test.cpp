@@ -164,73 +164,66 @@ TEST_CASE("pages of other origins may not use the server, unless --cors allows t
 }
 
 TEST_CASE("a name that may lead here later is refused, with an origin and without") {
-  const auto status = [](const TestServer& server, std::string_view method, const std::string& path,
-                         const std::string& host, const std::string& headers = "") {
+  // The status of a request to this host: from no page, and from the page of the host itself.
+  const auto statuses = [](const TestServer& server, std::string_view method,
+                           const std::string& path, const std::string& host,
+                           const std::string& headers = "") {
     const std::string body = method == "POST" ? kNormal.dump() : "";
-    const std::string request = with_host(http_request(method, path, body, headers), host);
-    const HttpResponse response = server.connect().ask(request);
-    if (response.status == 403) {
-      const std::string advice = "--cors allows 'http://" + host + "'";
-      CHECK(check_error(response.json()).find(advice) != std::string::npos);
+    std::vector<int> found;
+    for (const std::string& origin : {std::string(), "Origin: http://" + host + "\r\n"}) {
+      const HttpResponse response = server.connect().ask(
+          with_host(http_request(method, path, body, headers + origin), host));
+      if (response.status == 403) {
+        CHECK(check_error(response.json()).find("http://" + host) != std::string::npos);
+      }
+      found.push_back(response.status);
     }
-    return response.status;
+    return found;
   };
-  const auto works = [&](const TestServer& server, const std::string& host) {
-    CAPTURE(host);
-    CHECK(status(server, "GET", "/v1/models", host) == 200);
-    CHECK(status(server, "POST", "/v1/completions", host) == 200);
-    const std::string own_page = "Origin: http://" + host + "\r\n";
-    CHECK(status(server, "POST", "/v1/completions", host, own_page) == 200);
-  };
-  const TestServer local(alphabet());
-  for (const char* const host : {"localhost", "localhost:80", "127.0.0.1", "[::1]:1", "10.0.0.1"}) {
-    works(local, host);
-  }
-  CHECK(status(local, "GET", "/v1/models", "LOCALHOST:80") == 200);
-  for (const char* const host : {"evil.example", "evil.example:8080", "127.0.0.1.example"}) {
-    for (const char* const path : {"/", "/health", "/metrics", "/v1/models", "/nothing"}) {
-      CHECK(status(local, "GET", path, host) == 403);
+  using Statuses = std::vector<int>;
+  const TestServer local(alphabet()), named(alphabet({"--cors", "http://gpt2.example:80"})),
+      any(alphabet({"--cors", "*"})), reachable(alphabet({"--host", "0.0.0.0"})),
+      with_key(alphabet({"--api-key", "k"}));
+  const auto check = [&](const TestServer& server, const Words& hosts, const Statuses& expected,
+                         const std::string& headers = "") {
+    for (const std::string& host : hosts) {
+      CAPTURE(host, server.url());
+      CHECK(statuses(server, "GET", "/v1/models", host, headers) == expected);
+      CHECK(statuses(server, "POST", "/v1/completions", host, headers) == expected);
     }
-    CHECK(status(local, "POST", "/v1/completions", host) == 403);
-    CHECK(status(local, "OPTIONS", "/v1/completions", host) == 403);
-  }
-  CHECK(local.metric("gpt2_requests_total{path=\"/v1/models\",status=\"403\"}") == 3);
-  works(TestServer(alphabet({"--cors", "http://gpt2.example:80"})), "gpt2.example:80");
-  works(TestServer(alphabet({"--cors", "*"})), "any.example");
+  };
+  check(local, {"localhost", "localhost:80", "127.0.0.1", "[::1]:1", "10.0.0.1"}, {200, 200});
+  check(local, {"evil.example", "evil.example:8080", "127.0.0.1.example"}, {403, 403});
+  CHECK(local.metric("gpt2_requests_total{path=\"/v1/models\",status=\"403\"}") == 6);
+  check(named, {"gpt2.example:80"}, {200, 200});
+  check(any, {"any.example"}, {200, 200});
   // Others reach it anyway, but a page that was opened under a name still needs a key.
-  const TestServer reachable(alphabet({"--host", "0.0.0.0"}));
-  CHECK(status(reachable, "POST", "/v1/completions", "gpt2.example") == 200);
-  CHECK(reachable.connect()
-            .ask(with_host(http_request("POST", "/v1/completions", kNormal.dump(),
-                                        "Origin: http://gpt2.example\r\n"),
-                           "gpt2.example"))
-            .status == 403);
-  const TestServer with_key(alphabet({"--api-key", "k"}));
-  CHECK(status(with_key, "GET", "/v1/models", "gpt2.example", bearer("k")) == 200);
-  CHECK(status(with_key, "POST", "/v1/completions", "gpt2.example",
-               bearer("k") + "Origin: http://gpt2.example\r\n") == 200);
-  CHECK(status(with_key, "GET", "/v1/models", "evil.example") == 401);
+  check(reachable, {"gpt2.example"}, {200, 403});
+  check(with_key, {"gpt2.example"}, {200, 200}, bearer("k"));
+  check(with_key, {"evil.example"}, {401, 401});
+  CHECK(statuses(local, "GET", "/v1/models", "LOCALHOST:80")[0] == 200);
+  for (const char* const path : {"/", "/health", "/metrics", "/nothing"}) {
+    CHECK(statuses(local, "GET", path, "evil.example") == Statuses{403, 403});
+  }
+  CHECK(statuses(local, "OPTIONS", "/v1/completions", "evil.example") == Statuses{403, 403});
 }
 
 TEST_CASE("HEAD has the status of GET, and obeys the rules of keys and hosts") {
   const TestServer local(alphabet()), with_key(alphabet({"--api-key", "k"}));
-  const auto head = [](const std::string& path, const std::string& headers = "") {
-    return http_request("HEAD", path, "", headers);
+  const auto status = [](const TestServer& server, const std::string& path,
+                         const std::string& headers = "", const std::string& host = "localhost") {
+    return status_of_head(server, with_host(http_request("HEAD", path, "", headers), host));
   };
-  for (const char* const path : {"/v1/models", "/metrics", "/options"}) {
+  for (const char* const path : {"/v1/models", "/metrics", "/options", "/", "/health"}) {
     CAPTURE(path);
-    CHECK(status_of_head(local, head(path)) == 200);
-    CHECK(status_of_head(local, with_host(head(path), "evil.example")) == 403);
-    CHECK(status_of_head(with_key, head(path)) == 401);
-    CHECK(status_of_head(with_key, head(path, bearer("K"))) == 401);
-    CHECK(status_of_head(with_key, head(path, bearer("k"))) == 200);
+    const bool is_open = path == std::string("/") || path == std::string("/health");
+    CHECK(status(local, path) == 200);
+    CHECK(status(local, path, "", "evil.example") == 403);
+    CHECK(status(with_key, path, bearer("K")) == (is_open ? 200 : 401));
+    CHECK(status(with_key, path, bearer("k")) == 200);
   }
-  for (const char* const path : {"/", "/health"}) {
-    CHECK(status_of_head(with_key, head(path)) == 200);
-    CHECK(status_of_head(local, with_host(head(path), "evil.example")) == 403);
-  }
-  CHECK(status_of_head(local, head("/v1/models/none")) == 404);
-  CHECK(status_of_head(local, head("/v1/completions")) == 405);
+  CHECK(status(local, "/v1/models/none") == 404);
+  CHECK(status(local, "/v1/completions") == 405);
 }
 
 TEST_CASE("a thousand idle connections do not disturb others") {
@@ -245,7 +238,7 @@ TEST_CASE("a thousand idle connections do not disturb others") {
   server.await_metric("gpt2_connections", 1001);
   for (std::size_t i = 1; i < idle.size(); i += 99) {
     if (i % 2 == 1)
-      check_normal(idle[i].ask(http_request("POST", "/v1/completions", kNormal.dump())));
+      check_normal(idle[i].ask(kNormalRequest));
   }
   idle.clear();
   server.await_metric("gpt2_connections", 1);
@@ -318,7 +311,7 @@ TEST_CASE("texts beyond --parallel wait for their turn, and leave room when thei
   first.send(endless(true));
   first.await("data: ");
   for (HttpClient* const client : {&second, &third}) {
-    client->send(http_request("POST", "/v1/completions", kNormal.dump()));
+    client->send(kNormalRequest);
   }
   server.await_metric("gpt2_texts_waiting", 2);
   CHECK(server.metric("gpt2_batch_size") == 1);

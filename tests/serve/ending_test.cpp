@@ -69,7 +69,7 @@ TEST_CASE("an idle server ends at SIGTERM and at SIGINT, with status 0") {
   for (const int signal : {SIGTERM, SIGINT}) {
     TestServer server(alphabet());
     HttpClient idle = server.connect();
-    check_normal(idle.ask(http_request("POST", "/v1/completions", kNormal.dump())));
+    check_normal(idle.ask(kNormalRequest));
     server.command.send(signal);
     CHECK(idle.await_end() == "");
     CHECK(server.command.wait() == 0);
@@ -95,7 +95,7 @@ TEST_CASE("a request that has not arrived does not hold up the end") {
   TestServer server(alphabet());
   HttpClient half = server.connect();
   half.send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{");
-  check_normal(server.connect().ask(http_request("POST", "/v1/completions", kNormal.dump())));
+  check_normal(server.connect().ask(kNormalRequest));
   const auto start = std::chrono::steady_clock::now();
   server.command.send(SIGTERM);
   CHECK(server.command.wait() == 0);
@@ -119,23 +119,14 @@ TEST_CASE("at SIGTERM, running requests are answered and new ones refused") {
   while (health.status == 200) health = kept.ask(http_request("GET", "/health"));
   CHECK(health.status == 503);
   CHECK(health.json() == json{{"status", "ending"}});
-  const HttpResponse late = kept.ask(http_request("POST", "/v1/completions", kNormal.dump()));
+  const HttpResponse late = kept.ask(kNormalRequest);
   CHECK(late.status == 503);
   CHECK(late.headers.contains("retry-after"));
   CHECK(is_refused(server));
   const HttpResponse answer = whole.receive();
   CHECK(answer.status == 200);
   CHECK(answer.json()["choices"][0]["text"] == text);
-  const HttpResponse streamed = stream.receive();
-  CHECK(streamed.is_complete);
-  std::string parts;
-  for (const std::string& event : streamed.events()) {
-    if (event == "[DONE]") continue;
-    const json part = json::parse(event);
-    parts += part["choices"][0]["text"].get<std::string>();
-  }
-  CHECK(parts == text);
-  CHECK(streamed.events().back() == "[DONE]");
+  CHECK(streamed_text(stream.receive()) == text);
   CHECK(server.command.wait() == 0);
 }
 
@@ -235,7 +226,7 @@ TEST_CASE("a port can be used again as soon as the server has ended") {
     TestServer server(alphabet({"--port", port}));
     port = server.url().substr(server.url().rfind(':') + 1);
     HttpClient open = server.connect();  // the server closes it, which leaves it in TIME_WAIT
-    check_normal(open.ask(http_request("POST", "/v1/completions", kNormal.dump())));
+    check_normal(open.ask(kNormalRequest));
     server.command.send(SIGTERM);
     CHECK(server.command.wait() == 0);
   }

@@ -20,6 +20,9 @@ inline Words alphabet(Words more = {}) {
 /// A request whose answer is known.
 inline const nlohmann::json kNormal = {{"prompt", "x"}, {"temperature", 0}, {"max_tokens", 10}};
 
+inline const std::string kNormalRequest =
+    http_request("POST", "/v1/completions", kNormal.dump());
+
 inline void check_normal(const HttpResponse& response) {
   CAPTURE(response.body);
   REQUIRE(response.status == 200);
@@ -31,6 +34,21 @@ inline void check_normal(const HttpResponse& response) {
 /// Checks that the server still answers.
 inline void check_serves(const TestServer& server) {
   check_normal(server.post("/v1/completions", kNormal));
+}
+
+/// Returns the text that a whole stream of a completion has.
+inline std::string streamed_text(const HttpResponse& response) {
+  CHECK(response.is_complete);
+  std::vector<std::string> events = response.events();
+  REQUIRE(!events.empty());
+  CHECK(events.back() == "[DONE]");
+  events.pop_back();
+  std::string text;
+  for (const std::string& event : events) {
+    const nlohmann::json part = nlohmann::json::parse(event);
+    text += part["choices"][0]["text"].get<std::string>();
+  }
+  return text;
 }
 
 /// A request for a text without an end, as a stream or not.

@@ -62,35 +62,6 @@ void await_quiet(const TestServer& one) {
 
 }  // namespace
 
-TEST_CASE("a request whose length is uncertain is refused, and nothing after it is read") {
-  const std::string chunks = chunk(kBody) + "0\r\n\r\n";
-  for (const std::string& request :
-       {raw(length(kBody) + length(kBody), kBody),
-        raw(length(kBody) + "Content-Length: 3\r\n", kBody),
-        raw("Content-Length: 3\r\n" + length(kBody), kBody), raw(length(kBody) + kChunked, kBody),
-        raw(kChunked + length(chunks), chunks), raw(kChunked + kChunked, chunks),
-        raw("Transfer-Encoding: identity\r\n", kBody),
-        raw("Transfer-Encoding: gzip, chunked\r\n", chunks),
-        raw("Transfer-Encoding: xchunked\r\n", chunks), raw("Content-Length: -1\r\n", kBody),
-        raw("Content-Length: +5\r\n", kBody), raw("Content-Length: 5, 5\r\n", kBody),
-        raw("Content-Length: 0x10\r\n", kBody), raw("Content-Length: five\r\n", kBody),
-        raw("Content-Length: 99999999999999999999999\r\n", kBody)}) {
-    check_rejected(request);
-  }
-  check_serves(server());
-}
-
-TEST_CASE("chunks whose sizes are not sizes are refused") {
-  for (const std::string& body :
-       {std::string("zz\r\n{}\r\n0\r\n\r\n"), std::string("-2\r\n{}\r\n0\r\n\r\n"),
-        std::string("ffffffffffffffffff\r\n{}\r\n0\r\n\r\n"), std::string("\r\n\r\n"),
-        std::string("0x2\r\n{}\r\n0\r\n\r\n"), std::string("2\r\n{}xx\r\n0\r\n\r\n"),
-        std::string(100000, '0')}) {
-    check_rejected(raw(kChunked, body));
-  }
-  check_serves(server());
-}
-
 TEST_CASE("a body in chunks is the same as a whole one") {
   for (const std::size_t size : {1, 2, 7, 1000}) {
     std::string chunks;
@@ -99,21 +70,50 @@ TEST_CASE("a body in chunks is the same as a whole one") {
   }
 }
 
-TEST_CASE("requests that are not HTTP, or have too large a header, are refused") {
-  const std::string flood(100000, 'a');
+TEST_CASE("what is not clearly one request of HTTP is refused, and nothing after it is read") {
+  const std::string chunks = chunk(kBody) + "0\r\n\r\n", flood(100000, 'a');
+  std::vector<std::string> requests = {
+      std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11) + std::string(600, 'x') +
+          "\r\n\r\n",
+      "hello\r\n\r\n",
+      "GET /health HTTP/9.9\r\nHost: localhost\r\n\r\n",
+      "GET /health\r\n\r\n",
+      "GET /health HTTP/1.1\r\n\r\n",
+      "GET /" + flood + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
+      flood + " /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+      raw("X: " + flood + "\r\n", ""),
+      raw(flood + ": x\r\n", ""),
+      raw(kChunked + length(chunks), chunks),
+      raw(kChunked + kChunked, chunks),
+      raw("Transfer-Encoding: gzip, chunked\r\n", chunks),
+      raw("Transfer-Encoding: xchunked\r\n", chunks)};
   std::string many;
   for (int i = 0; i < 20000; ++i) many += "X-" + std::to_string(i) + ": a\r\n";
-  for (const std::string& request :
-       {std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11) + std::string(600, 'x') +
-            "\r\n\r\n",
-        std::string("hello\r\n\r\n"),
-        std::string("GET /health HTTP/9.9\r\nHost: localhost\r\n\r\n"),
-        std::string("GET /health\r\n\r\n"), std::string("GET /health HTTP/1.1\r\n\r\n"),
-        "GET /" + flood + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        flood + " /health HTTP/1.1\r\nHost: localhost\r\n\r\n", raw("X: " + flood + "\r\n", ""),
-        raw(flood + ": x\r\n", ""), raw(many, "")}) {
-    check_rejected(request);
+  requests.push_back(raw(many, ""));
+  const std::string hidden = std::to_string(http_request("GET", "/health").size()) + "\r\n";
+  for (const std::string& header :
+       {length(kBody) + length(kBody), length(kBody) + "Content-Length: 3\r\n",
+        "Content-Length: 3\r\n" + length(kBody), length(kBody) + kChunked,
+        std::string("Transfer-Encoding: identity\r\n"), std::string("Content-Length: -1\r\n"),
+        std::string("Content-Length: +5\r\n"), std::string("Content-Length: 5, 5\r\n"),
+        std::string("Content-Length: 0x10\r\n"), std::string("Content-Length: five\r\n"),
+        std::string("Content-Length: 99999999999999999999999\r\n")}) {
+    requests.push_back(raw(header, kBody));
   }
+  for (const std::string& sizes : {std::string("zz\r\n{}"), std::string("-2\r\n{}"),
+                                   std::string("ffffffffffffffffff\r\n{}"), std::string("\r\n"),
+                                   std::string("0x2\r\n{}"), std::string("2\r\n{}xx")}) {
+    requests.push_back(raw(kChunked, sizes + "\r\n0\r\n\r\n"));
+  }
+  requests.push_back(raw(kChunked, std::string(100000, '0')));
+  // What follows these is the body to a proxy, and a request to a server that overlooks them.
+  for (const std::string& header :
+       {"Content-Length : " + hidden, std::string("Transfer-Encoding\t: chunked\r\n"),
+        "Content-Length\x0b: " + hidden, "X: a\rContent-Length: " + hidden,
+        "X(y: a\r\nContent-Length: " + hidden, std::string("Host: example.com\r\n")}) {
+    requests.push_back(raw(header, ""));
+  }
+  for (const std::string& request : requests) check_rejected(request);
   check_serves(server());
 }
 
@@ -152,22 +152,6 @@ TEST_CASE("a body that is too large is refused with status 413, which the client
   check_normal(small.connect().ask(raw(length(fits), fits)));
   check_normal(small.connect().ask(raw(kChunked, chunk(fits) + "0\r\n\r\n")));
   CHECK(small.connect().ask(raw(length(fits + " "), fits + " ")).status == 413);
-}
-
-TEST_CASE("a request that a proxy may read differently is refused, and the connection closed") {
-  const std::string hidden = http_request("GET", "/health");
-  const std::string length = std::to_string(hidden.size()) + "\r\n";
-  for (const std::string& header :
-       {"Content-Length : " + length, std::string("Transfer-Encoding\t: chunked\r\n"),
-        "Content-Length\x0b: " + length, "X: a\rContent-Length: " + length,
-        "X(y: a\r\nContent-Length: " + length, std::string("Host: example.com\r\n")}) {
-    CAPTURE(header);
-    HttpClient client = server().connect();
-    client.send(raw(header, hidden));
-    CHECK(client.receive().status == 400);
-    CHECK(client.receive().status == 0);  // closed
-  }
-  check_serves(server());
 }
 
 TEST_CASE("a compressed body is refused with status 415") {
@@ -271,15 +255,7 @@ TEST_CASE("a client that is slow to read gets its whole stream") {
   HttpClient slow(server().url(), /*receive_buffer=*/4096);
   slow.send(http_request("POST", "/v1/completions", body.dump()));
   server().await_idle();  // the server has written everything before the client reads anything
-  const HttpResponse response = slow.receive();
-  CHECK(response.is_complete);
-  std::string text;
-  for (const std::string& event : response.events()) {
-    if (event == "[DONE]") continue;
-    const json part = json::parse(event);
-    text += part["choices"][0]["text"].get<std::string>();
-  }
-  CHECK(text == whole);
+  CHECK(streamed_text(slow.receive()) == whole);
 }
 
 TEST_CASE("a client that does not send a whole request in time loses its connection") {

@@ -117,7 +117,7 @@ TEST_CASE("a client that leaves has one line in the log: 499, unless it has had 
   const TemporaryDirectory place;
   TestServer server(alphabet(
       {"--log-requests", "--parallel", "1", "--unix", (place.path() / "socket").string()}));
-  const std::string request = http_request("POST", "/v1/completions", kNormal.dump());
+  const std::string request = kNormalRequest;
   HttpClient answered = server.connect(), running = server.connect(), waiting = server.connect();
   check_normal(answered.ask(request));
   answered.close();
