@@ -308,7 +308,8 @@ static void test_runs(void) {
   gpt2_run_free(run);
 }
 
-// Every function that takes JSON names the member that is wrong, and refuses those it does not know.
+// Every function that takes JSON names the member that is wrong, and refuses those it does not
+// know.
 static void test_json(void) {
   const gpt2_ids text = {ids, 2};
   float vector[1024];
@@ -366,7 +367,8 @@ static void test_json(void) {
   RUN_WITH("inspect", "{\"prompt\": \"x\", \"skip_mlp\": [99]}", "skip_mlp");
   RUN_WITH("score", "{\"texts\": [[1, 4096]]}", "texts[0][1]");
   RUN_WITH("choices", "{\"context\": \"x\", \"choices\": [\"\"]}", "no tokens");
-  REFUSED_NEW(run, gpt2_run_in_session(session, tokenizer, "{\"prompt\": [1], \"n\": 2}", NULL, &run),
+  REFUSED_NEW(run,
+              gpt2_run_in_session(session, tokenizer, "{\"prompt\": [1], \"n\": 2}", NULL, &run),
               "session");
 }
 

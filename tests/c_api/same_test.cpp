@@ -472,9 +472,7 @@ TEST_CASE("an observer sees the same pass, and changes it in the same way") {
     if (is_changed) {
       observer.change = shake<Intervention>;
       observer.changes = [](Observed, std::size_t layer) { return layer == 2; };
-      c_observer.change = [](void*, const gpt2_observation* values) {
-        return shake(*values), 1;
-      };
+      c_observer.change = [](void*, const gpt2_observation* values) { return shake(*values), 1; };
       c_observer.changes = [](void*, gpt2_observed, std::size_t layer) {
         return static_cast<int>(layer == 2);
       };
@@ -639,9 +637,8 @@ TEST_CASE("comparisons of two models are the same") {
   const json found = json_of(
       gpt2_compare, c_model(), f16.get(), int8.get(), no_engine(), ids.data(), ids.size(),
       [](void* user, double) { return ++*static_cast<int*>(user); }, &calls);
-  const PerplexityComparison expected =
-      compare_perplexity(Engine(model(), {.kv_type = KVType::f16}),
-                         Engine::shared(model().to(WeightType::int8)), ids);
+  const PerplexityComparison expected = compare_perplexity(
+      Engine(model(), {.kv_type = KVType::f16}), Engine::shared(model().to(WeightType::int8)), ids);
   CHECK(found == json{{"tokens", expected.tokens},
                       {"windows", expected.windows},
                       {"perplexity_a", expected.perplexity[0]},
@@ -661,9 +658,12 @@ TEST_CASE("a generation config becomes a request") {
   CHECK(config_of(json::object()) == json{{"do_sample", false}, {"max_length", 20}});
   CHECK(config_of({{"do_sample", true}}) ==
         json{{"do_sample", true}, {"temperature", 1.0}, {"top_k", 50}, {"max_length", 20}});
-  json given = {{"do_sample", false},        {"num_beams", 6},
-                {"num_return_sequences", 2}, {"length_penalty", 1.5},
-                {"early_stopping", "never"}, {"max_length", 30},
+  json given = {{"do_sample", false},
+                {"num_beams", 6},
+                {"num_return_sequences", 2},
+                {"length_penalty", 1.5},
+                {"early_stopping", "never"},
+                {"max_length", 30},
                 {"bad_words_ids", {{5}, {6, 7}}}};
   CHECK(config_of(given) == given);
   given["prompt"] = "Once";
@@ -772,20 +772,19 @@ TEST_CASE("an exception of a callback in C++ does not cross the interface") {
     gpt2_status status;
     const char* error;
   };
-  const Case cases[] = {{[](void*, std::size_t, gpt2_token, Text, std::size_t) -> int {
-                           throw std::runtime_error("two\nlines");
-                         },
-                         GPT2_INTERNAL, "two lines"},
-                        {[](void*, std::size_t, gpt2_token, Text, std::size_t) -> int {
-                           throw std::runtime_error(std::string(2000, '\x80'));  // no character
-                         },
-                         GPT2_INTERNAL, ""},
-                        {[](void*, std::size_t, gpt2_token, Text, std::size_t) -> int { throw 42; },
-                         GPT2_INTERNAL, "unknown type"},
-                        {[](void*, std::size_t, gpt2_token, Text, std::size_t) -> int {
-                           throw std::bad_alloc();
-                         },
-                         GPT2_OUT_OF_MEMORY, "memory"}};
+  const Case cases[] = {
+      {[](void*, std::size_t, gpt2_token, Text, std::size_t) -> int {
+         throw std::runtime_error("two\nlines");
+       },
+       GPT2_INTERNAL, "two lines"},
+      {[](void*, std::size_t, gpt2_token, Text, std::size_t) -> int {
+         throw std::runtime_error(std::string(2000, '\x80'));  // no character
+       },
+       GPT2_INTERNAL, ""},
+      {[](void*, std::size_t, gpt2_token, Text, std::size_t) -> int { throw 42; }, GPT2_INTERNAL,
+       "unknown type"},
+      {[](void*, std::size_t, gpt2_token, Text, std::size_t) -> int { throw std::bad_alloc(); },
+       GPT2_OUT_OF_MEMORY, "memory"}};
   for (const auto& [on_token, status, error] : cases) {
     CHECK(run_with(on_token) == status);
     CHECK(std::string(gpt2_last_error()).find(error) != std::string::npos);

@@ -171,8 +171,8 @@ TEST_CASE("a name that may lead here later is refused, with an origin and withou
     const std::string body = method == "POST" ? kNormal.dump() : "";
     std::vector<int> found;
     for (const std::string& origin : {std::string(), "Origin: http://" + host + "\r\n"}) {
-      const HttpResponse response = server.connect().ask(
-          with_host(http_request(method, path, body, headers + origin), host));
+      const HttpResponse response =
+          server.connect().ask(with_host(http_request(method, path, body, headers + origin), host));
       if (response.status == 403) {
         CHECK(check_error(response.json()).find("http://" + host) != std::string::npos);
       }
@@ -237,8 +237,7 @@ TEST_CASE("a thousand idle connections do not disturb others") {
   for (int i = 0; i < 20; ++i) check_serves(server);
   server.await_metric("gpt2_connections", 1001);
   for (std::size_t i = 1; i < idle.size(); i += 99) {
-    if (i % 2 == 1)
-      check_normal(idle[i].ask(kNormalRequest));
+    if (i % 2 == 1) check_normal(idle[i].ask(kNormalRequest));
   }
   idle.clear();
   server.await_metric("gpt2_connections", 1);

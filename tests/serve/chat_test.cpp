@@ -60,7 +60,7 @@ json with(json object, const json& more) {
 }
 
 // Joins the parts of a stream: the choices of a whole answer.
-json joined_chat(const HttpResponse& response, const Types& usage = {}) {
+json joined_chat(const HttpResponse& response, const std::string& usage = "") {
   CHECK(response.status == 200);
   CHECK(response.is_complete);
   auto events = response.events();
@@ -69,7 +69,7 @@ json joined_chat(const HttpResponse& response, const Types& usage = {}) {
   std::map<std::size_t, json> choices;
   for (const std::string& event : events) {
     const json chunk = json::parse(event);
-    check_chat_chunk(chunk, chunk["choices"].empty() ? Types{"object"} : usage);
+    check_chat_chunk(chunk, chunk["choices"].empty() ? "object" : usage);
     for (const json& part : chunk["choices"]) {
       const bool is_first = !choices.contains(part["index"]);
       json& choice = choices[part["index"]];
@@ -188,7 +188,7 @@ TEST_CASE("n choices, their log-probabilities, and the same as a stream") {
   CHECK(joined_chat(chat(with(body, {{"stream", true}}))) == found["choices"]);
   const json with_usage = {{"stream", true}, {"stream_options", {{"include_usage", true}}}};
   const HttpResponse stream = chat(with(body, with_usage));
-  CHECK(joined_chat(stream, {"null"}) == found["choices"]);
+  CHECK(joined_chat(stream, "null") == found["choices"]);
   const auto events = stream.events();
   const json last = json::parse(events.at(events.size() - 2));
   CHECK(last["choices"] == json::array());

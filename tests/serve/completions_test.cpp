@@ -37,7 +37,7 @@ json choices(const json& body) {
   const HttpResponse response = complete(body);
   CAPTURE(body, response.body);
   REQUIRE(response.status == 200);
-  check_completion(response.json(), {"object"});
+  check_completion(response.json(), "object");
   return response.json()["choices"];
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("texts are those of gpt2 generate, whole and as streams, while all are
     CAPTURE(whole.body);
     REQUIRE(whole.status == 200);
     const json answer = whole.json();
-    check_completion(answer, {"object"});
+    check_completion(answer, "object");
     REQUIRE(answer["choices"].size() == 2);
     std::size_t tokens = 0;
     for (std::size_t j = 0; j < 2; ++j) {
@@ -158,14 +158,12 @@ TEST_CASE("best_of returns the texts whose tokens have the highest mean log-prob
   // With the bias, some texts end at once. Any text is better than one without tokens.
   for (const char* const bias : {"0", "11"}) {
     CAPTURE(bias);
-    auto written = generated("Tom", {"--samples", "6", "--logprobs", "0", "--logit-bias",
-                                     std::string("4095=") + bias});
+    auto written = generated(
+        "Tom", {"--samples", "6", "--logprobs", "0", "--logit-bias", std::string("4095=") + bias});
     std::erase_if(written, [](const json& one) { return one["token_ids"].empty(); });
     std::ranges::stable_sort(written, std::greater<>(), mean_of);
-    const json found = choices({{"prompt", "Tom"},
-                                {"n", 2},
-                                {"best_of", 6},
-                                {"logit_bias", {{"4095", std::stoi(bias)}}}});
+    const json found = choices(
+        {{"prompt", "Tom"}, {"n", 2}, {"best_of", 6}, {"logit_bias", {{"4095", std::stoi(bias)}}}});
     REQUIRE(found.size() == 2);
     for (std::size_t i = 0; i < std::min<std::size_t>(2, written.size()); ++i) {
       CHECK(found[i]["index"] == i);
@@ -200,7 +198,7 @@ TEST_CASE("prompts are texts, token ids, or lists of these") {
   for (const json& list : {json{"Tom", "The cat sat"}, json{ids, more}, json{"Tom", more}}) {
     CAPTURE(list);
     const json answer = complete({{"prompt", list}, {"n", 2}}).json();
-    check_completion(answer, {"object"});
+    check_completion(answer, "object");
     REQUIRE(answer["choices"].size() == 4);
     // Choice i of the answer is the sequence i of the seed.
     for (std::size_t i = 0; i < 4; ++i) {
@@ -234,7 +232,7 @@ TEST_CASE("echo and logprobs score a prompt, as an evaluation harness asks for i
                        {"temperature", 0},
                        {"max_tokens", max_tokens}};
     const json answer = complete(body).json();
-    check_completion(answer, {"object"});
+    check_completion(answer, "object");
     const json& choice = answer["choices"][0];
     const json written =
         generated(text, {"--greedy", "--logprobs", "5", "-n", std::to_string(max_tokens)})[0];
@@ -263,7 +261,8 @@ TEST_CASE("echo and logprobs score a prompt, as an evaluation harness asks for i
 TEST_CASE("text_offset counts the characters of the text before each token") {
   const std::string end = "<|endoftext|>";  // no part of a text; echoed, it is an empty prompt
   const std::vector<std::pair<json, std::size_t>> cases = {
-      {{{"prompt", ""}, {"ignore_eos", true}, {"temperature", 1}, {"logit_bias", {{"4095", 6}}}}, 0},
+      {{{"prompt", ""}, {"ignore_eos", true}, {"temperature", 1}, {"logit_bias", {{"4095", 6}}}},
+       0},
       {{{"prompt", ""}, {"echo", true}}, 0},
       {{{"prompt", "The cat"}, {"echo", true}}, 0},
       {{{"prompt", "A caf\xc3\xa9"}}, 6}};
@@ -344,7 +343,7 @@ TEST_CASE("the parts of a stream have the documented members, and usage if it is
     for (std::size_t i = 0; i < events.size(); ++i) {
       json chunk = json::parse(events[i]);
       const bool is_usage = with_usage && i + 1 == events.size();
-      check_completion(chunk, with_usage ? Types{is_usage ? "object" : "null"} : Types());
+      check_completion(chunk, !with_usage ? "" : is_usage ? "object" : "null");
       CHECK(chunk["choices"].size() == (is_usage ? 0 : 1));
       if (is_usage) CHECK(chunk["usage"] == whole["usage"]);
       chunk.erase("choices");

@@ -82,10 +82,10 @@ TEST_CASE("errors name the member with the mistake, and its kind, as OpenAI's do
                   {R"({"input": "a", "pooling": "max"})", "pooling", {}},
                   {R"({"input": "a", "layer": 99})", "layer", {}},
                   {R"({"input": "a", "temperature": 1})", "temperature", kUnknown}});
-  check_refusals("/tokenize", {{R"({})", "prompt", kMissing},
-                               {R"({"prompt": "a", "x": 1})", "x", kUnknown}});
-  check_refusals("/detokenize", {{R"({})", "tokens", kMissing},
-                                 {R"({"tokens": [257]})", "tokens[0]", {}}});
+  check_refusals("/tokenize",
+                 {{R"({})", "prompt", kMissing}, {R"({"prompt": "a", "x": 1})", "x", kUnknown}});
+  check_refusals("/detokenize",
+                 {{R"({})", "tokens", kMissing}, {R"({"tokens": [257]})", "tokens[0]", {}}});
   check_refusals("/inspect", {{R"({"prompt": "TEXT"})", "prompt", kTooLong}});
   const std::string name(199, 'x');  // a longer name is cut between two characters
   check_refusals("/v1/completions",
@@ -114,27 +114,28 @@ TEST_CASE("errors of chats name the part of a message") {
     refusal.param = "messages[1]" + refusal.param.get<std::string>();
   }
   check_refusals(chat, messages);
-  check_refusals(chat, {{hello + R"(, {"role": "user", "content": "TEXT"}]})", "messages", kTooLong},
-                        {hello + R"(], "tools": [{"type": "function"}]})", "tools", {}},
-                        {hello + R"(], "response_format": {"type": "json_object"}})",
-                         "response_format", {}},
-                        {hello + R"(], "modalities": ["text", "audio"]})", "modalities", {}},
-                        {hello + R"(], "top_logprobs": 2})", "top_logprobs", {}},
-                        {hello + R"(], "logprobs": true, "top_logprobs": 21})", "top_logprobs", {}},
-                        {hello + R"(], "logprobs": 2})", "logprobs", {}},
-                        {hello + R"(], "num_beams": 2})", "num_beams", kUnknown}});
+  check_refusals(
+      chat, {{hello + R"(, {"role": "user", "content": "TEXT"}]})", "messages", kTooLong},
+             {hello + R"(], "tools": [{"type": "function"}]})", "tools", {}},
+             {hello + R"(], "response_format": {"type": "json_object"}})", "response_format", {}},
+             {hello + R"(], "modalities": ["text", "audio"]})", "modalities", {}},
+             {hello + R"(], "top_logprobs": 2})", "top_logprobs", {}},
+             {hello + R"(], "logprobs": true, "top_logprobs": 21})", "top_logprobs", {}},
+             {hello + R"(], "logprobs": 2})", "logprobs", {}},
+             {hello + R"(], "num_beams": 2})", "num_beams", kUnknown}});
 }
 
 TEST_CASE("errors of the library name the member, too") {
-  for (const char* const members :
-       {R"("logit_bias": {"300": 1})", R"("forced_bos_token_id": 300)",
-        R"("forced_eos_token_id": [300])", R"("bad_words_ids": [[300]])",
-        R"("suppress_tokens": [300])", R"("sequence_bias": [[[300], 1.5]])", R"("max_length": 1)"}) {
+  for (const char* const members : {R"("logit_bias": {"300": 1})", R"("forced_bos_token_id": 300)",
+                                    R"("forced_eos_token_id": [300])",
+                                    R"("bad_words_ids": [[300]])", R"("suppress_tokens": [300])",
+                                    R"("sequence_bias": [[[300], 1.5]])", R"("max_length": 1)"}) {
     const std::string text(members);
     const json name = text.substr(1, text.find(':') - 2);
     check_refusals("/v1/completions", {{R"({"prompt": "a", )" + text + "}", name, {}}});
-    check_refusals("/v1/chat/completions",
-                   {{R"({"messages": [{"role": "user", "content": "a"}], )" + text + "}", name, {}}});
+    check_refusals(
+        "/v1/chat/completions",
+        {{R"({"messages": [{"role": "user", "content": "a"}], )" + text + "}", name, {}}});
   }
 }
 
@@ -142,19 +143,20 @@ TEST_CASE("what cannot be together, or needs something else, is refused by name"
   struct Pair {
     std::string body, name, other;
   };
-  std::vector<Pair> pairs = {{R"({"num_beams": 2, "max_tokens": 0})", "max_tokens", ""},
-                             {R"({"best_of": 2, "n": 3})", "n", "best_of"},
-                             {R"({"best_of": 2, "num_return_sequences": 3})",
-                              "num_return_sequences", "best_of"},
-                             {R"({"length_penalty": 1.0})", "length_penalty", ""},
-                             {R"({"num_beams": 1, "early_stopping": true})", "early_stopping", ""}};
+  std::vector<Pair> pairs = {
+      {R"({"num_beams": 2, "max_tokens": 0})", "max_tokens", ""},
+      {R"({"best_of": 2, "n": 3})", "n", "best_of"},
+      {R"({"best_of": 2, "num_return_sequences": 3})", "num_return_sequences", "best_of"},
+      {R"({"length_penalty": 1.0})", "length_penalty", ""},
+      {R"({"num_beams": 1, "early_stopping": true})", "early_stopping", ""}};
   for (const char* const member :
-       {R"("temperature": 0)", R"("top_k": 3)", R"("top_p": 0.5)", R"("min_p": 0.5)", R"("seed": 1)",
-        R"("do_sample": true)", R"("overflow": "slide")", R"("stream": true)", R"("stop": ".")",
-        R"("logprobs": 1)", R"("best_of": 2)", R"("n": 3)", R"("num_return_sequences": 3)"}) {
+       {R"("temperature": 0)", R"("top_k": 3)", R"("top_p": 0.5)", R"("min_p": 0.5)",
+        R"("seed": 1)", R"("do_sample": true)", R"("overflow": "slide")", R"("stream": true)",
+        R"("stop": ".")", R"("logprobs": 1)", R"("best_of": 2)", R"("n": 3)",
+        R"("num_return_sequences": 3)"}) {
     const std::string text(member);
-    pairs.push_back({R"({"num_beams": 2, )" + text + "}", text.substr(1, text.find(':') - 2),
-                     "num_beams"});
+    pairs.push_back(
+        {R"({"num_beams": 2, )" + text + "}", text.substr(1, text.find(':') - 2), "num_beams"});
   }
   for (const auto& [members, name, other] : pairs) {
     json body = json::parse(members);

@@ -20,8 +20,7 @@ inline Words alphabet(Words more = {}) {
 /// A request whose answer is known.
 inline const nlohmann::json kNormal = {{"prompt", "x"}, {"temperature", 0}, {"max_tokens", 10}};
 
-inline const std::string kNormalRequest =
-    http_request("POST", "/v1/completions", kNormal.dump());
+inline const std::string kNormalRequest = http_request("POST", "/v1/completions", kNormal.dump());
 
 inline void check_normal(const HttpResponse& response) {
   CAPTURE(response.body);
@@ -66,7 +65,10 @@ inline std::string endless(bool stream) {
 inline std::vector<std::string> requests_with_own_passes() {
   const std::vector<std::string> texts(2000, std::string(1000, 'a')), letters(2000, "a");
   const nlohmann::json beams = {{"prompt", letters}, {"num_beams", 8}, {"max_tokens", 1000}},
-                       echo = {{"prompt", texts}, {"echo", true}, {"logprobs", 0}, {"max_tokens", 0}},
+                       echo = {{"prompt", texts},
+                               {"echo", true},
+                               {"logprobs", 0},
+                               {"max_tokens", 0}},
                        vectors = {{"input", texts}};
   return {http_request("POST", "/v1/completions", beams.dump()),
           http_request("POST", "/v1/completions", echo.dump()),

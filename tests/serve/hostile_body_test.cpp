@@ -195,13 +195,30 @@ TEST_CASE("values of every type inside of lists and objects") {
 TEST_CASE("bodies that are not one JSON object") {
   const std::string deep = repeated("[", 1000000), nested = repeated("{\"a\":", 1000000);
   const std::string truncated = R"({"prompt":"a","max_tokens":1)";
-  std::vector<std::string> bodies = {
-      "", " \t", "null", "5", "[]", "\"a\"", "{", "{}{}", "{} x", R"({"prompt":"a)",
-      R"({"prompt":"a",})", R"({"prompt":'a'})", R"({"prompt":NaN})",
-      R"({"prompt":"a","prompt":"b"})", "{\"prompt\":\"a\xff\"}", "{\"prompt\":\"a\xc3\"}",
-      "{\"prompt\":\"\xed\xa0\x80\"}", R"({"prompt":"\ud800"})",
-      std::string("{\"prompt\":\"a\0\"}", 14), std::string("\0", 1), deep, nested,
-      R"({"prompt":)" + deep, R"({"prompt":)" + deep + repeated("]", 1000000) + "}"};
+  std::vector<std::string> bodies = {"",
+                                     " \t",
+                                     "null",
+                                     "5",
+                                     "[]",
+                                     "\"a\"",
+                                     "{",
+                                     "{}{}",
+                                     "{} x",
+                                     R"({"prompt":"a)",
+                                     R"({"prompt":"a",})",
+                                     R"({"prompt":'a'})",
+                                     R"({"prompt":NaN})",
+                                     R"({"prompt":"a","prompt":"b"})",
+                                     "{\"prompt\":\"a\xff\"}",
+                                     "{\"prompt\":\"a\xc3\"}",
+                                     "{\"prompt\":\"\xed\xa0\x80\"}",
+                                     R"({"prompt":"\ud800"})",
+                                     std::string("{\"prompt\":\"a\0\"}", 14),
+                                     std::string("\0", 1),
+                                     deep,
+                                     nested,
+                                     R"({"prompt":)" + deep,
+                                     R"({"prompt":)" + deep + repeated("]", 1000000) + "}"};
   for (std::size_t size = 1; size < truncated.size(); ++size) {
     bodies.push_back(truncated.substr(0, size));
   }
@@ -235,7 +252,8 @@ TEST_CASE("long names, long texts and long lists have short answers") {
       post_text("/v1/completions", R"({"prompt":"a","seed":)" + std::string(100000, '9') + "}"),
       "");
   const json message = {{"role", "user"}, {"content", "a"}};
-  for (const auto& [name, value] : {std::pair<std::string, std::string>("role", mega), {mega, "a"}}) {
+  for (const auto& [name, value] :
+       {std::pair<std::string, std::string>("role", mega), {mega, "a"}}) {
     json body = {{"messages", {message}}};
     body["messages"][0][name] = value;
     check_refused(server().post("/v1/chat/completions", body), "messages[0]");

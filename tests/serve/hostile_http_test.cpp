@@ -100,9 +100,9 @@ TEST_CASE("what is not clearly one request of HTTP is refused, and nothing after
         std::string("Content-Length: 99999999999999999999999\r\n")}) {
     requests.push_back(raw(header, kBody));
   }
-  for (const std::string& sizes : {std::string("zz\r\n{}"), std::string("-2\r\n{}"),
-                                   std::string("ffffffffffffffffff\r\n{}"), std::string("\r\n"),
-                                   std::string("0x2\r\n{}"), std::string("2\r\n{}xx")}) {
+  for (const std::string& sizes :
+       {std::string("zz\r\n{}"), std::string("-2\r\n{}"), std::string("ffffffffffffffffff\r\n{}"),
+        std::string("\r\n"), std::string("0x2\r\n{}"), std::string("2\r\n{}xx")}) {
     requests.push_back(raw(kChunked, sizes + "\r\n0\r\n\r\n"));
   }
   requests.push_back(raw(kChunked, std::string(100000, '0')));

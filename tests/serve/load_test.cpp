@@ -1,5 +1,6 @@
 // Sends many requests of all kinds at once to gpt2 serve, while some clients leave: every answer
-// must be the one that the server gives to a client alone, and nothing of those who left may remain.
+// must be the one that the server gives to a client alone, and nothing of those who left may
+// remain.
 #include <array>
 #include <atomic>
 #include <mutex>
@@ -59,9 +60,10 @@ std::vector<Task> tasks_for(const TestServer& server) {
       {completions, {{"prompt", "Tom"}, {"n", 0}}, {}},
       {"/v1/embeddings", {{"input", "The cat sat down."}}, {}}};
   for (std::size_t i = 0; i < 8; ++i) {
-    tasks.push_back({completions,
-                     {{"prompt", prompts[i % 4]}, {"max_tokens", 10 + 15 * i}, {"seed", i}, {"n", 2}},
-                     {}});
+    tasks.push_back(
+        {completions,
+         {{"prompt", prompts[i % 4]}, {"max_tokens", 10 + 15 * i}, {"seed", i}, {"n", 2}},
+         {}});
   }
   for (const char* const line : {"Hello", "Who are you?"}) {
     const json message = {{"role", "user"}, {"content", line}};

@@ -94,14 +94,9 @@ TEST_CASE("--log-requests writes a line for each request, without prompts and ke
                                                               401}};
   const std::regex time(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)");
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    check_shape(lines[i], {{"time", {"string"}},
-                           {"id", {"string"}},
-                           {"client", {"string"}},
-                           {"method", {"string"}},
-                           {"path", {"string"}},
-                           {"status", {"integer"}},
-                           {"complete", {"boolean"}},
-                           {"seconds", {"number"}}});
+    check_shape(lines[i],
+                "time:string id:string client:string method:string path:string "
+                "status:integer complete:boolean seconds:number");
     CHECK(std::regex_match(lines[i]["time"].get<std::string>(), time));
     CHECK(lines[i]["client"] == "127.0.0.1");
     CHECK(lines[i]["method"] == (i == 0 ? "POST" : "GET"));
