@@ -105,12 +105,20 @@ TEST_CASE("with one beam, the tokens are those of greedy decoding") {
       Session session(engine);
       GenerationOptions plain{.max_new_tokens = 30, .stop_tokens = stop, .ignore_eos = true};
       plain.sampling.temperature = 0.0f;
+      plain.hash_logits = stop.empty();
       const GenerationResult greedy = generate(session, prompt, plain, nullptr);
       // Options that only affect drawing have no effect on a beam search.
       BeamSearchOptions options = options_with({.num_beams = 1}, 30);
       options.stop_tokens = stop;
       options.sampling = {.temperature = 0.3f, .top_k = 1, .min_p = 0.9f, .seed = 5};
+      options.hash_logits = plain.hash_logits;
+      std::uint64_t hash = 1;
+      options.on_step = [&](const BeamStep& step) {
+        hash = step.logits_hash;
+        return true;
+      };
       const auto sequences = beam_search(engine, prompt, options);
+      CHECK(hash == greedy.logits_hash);
       CHECK(first_of(sequences) == greedy.tokens);
       CHECK(name_of(sequences.front().finish_reason) == name_of(greedy.finish_reason));
 
@@ -215,28 +223,6 @@ TEST_CASE("one answer for all instruction sets and threads") {
   }
   force_isa(before);
   CHECK(runs == 3 * available_isas().size());
-}
-
-TEST_CASE("the hash of the logits is that of greedy decoding if there is one beam") {
-  BeamSearchOptions options = options_with({.num_beams = 1});
-  options.hash_logits = true;
-  std::uint64_t hash = 0;
-  options.on_step = [&](const BeamStep& step) {
-    hash = step.logits_hash;
-    return true;
-  };
-  const std::vector<TokenId> tokens = first_of(beam_search(tiny(), kPrompt, options));
-  GenerationOptions greedy = {.max_new_tokens = options.max_new_tokens,
-                              .sampling = {.temperature = 0.0f}};
-  greedy.ignore_eos = true;
-  greedy.hash_logits = true;
-  Session session(tiny());
-  const auto result = generate(session, kPrompt, greedy, nullptr);
-  CHECK(result.tokens == tokens);
-  CHECK(result.logits_hash == hash);
-  options.hash_logits = false;
-  static_cast<void>(beam_search(tiny(), kPrompt, options));
-  CHECK(hash == 0);
 }
 
 TEST_CASE("functions of the caller's are called on its thread, for one beam after the other") {

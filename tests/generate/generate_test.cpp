@@ -137,37 +137,20 @@ TEST_CASE("a full context ends the text with reason length") {
   CHECK(outcome.result.tokens == run("Once upon a time", greedy(11)).result.tokens);
 }
 
-TEST_CASE("a session continues after a generation just as one long generation would") {
+TEST_CASE("a new prompt after a text leads to the same logits as all tokens at once") {
   const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
   const std::vector<TokenId> more = tokenizer().encode(" Then the cat");
-  const auto ignore = [](TokenId) { return true; };
   GenerationOptions options{.max_new_tokens = 25, .sampling = {.top_k = 40, .seed = 5}};
   options.hash_logits = true;
-  Session whole(model());
-  const std::vector<TokenId> expected = generate(whole, prompt, options, ignore).tokens;
-  CHECK(whole.position() == prompt.size() + 25);
-
   Session session(model());
-  options.max_new_tokens = 10;
-  std::vector<TokenId> found = generate(session, prompt, options, ignore).tokens;
-  CHECK(session.position() == prompt.size() + 10);
-  int left = 5;
-  const std::vector<std::function<bool(TokenId)>> sinks = {[&](TokenId) { return --left > 0; }, {}};
-  for (const auto& sink : sinks) {
-    const GenerationResult next = generate(session, {}, options, sink);
-    found.insert(found.end(), next.tokens.begin(), next.tokens.end());
-    CHECK(session.position() == prompt.size() + found.size());
-  }
-  CHECK(found == expected);
-
-  // A new prompt after the text leads to the same logits as all tokens at once.
-  options.max_new_tokens = 3;
-  const GenerationResult result = generate(session, more, options, ignore);
   std::vector<TokenId> all = prompt;
-  all.insert(all.end(), expected.begin(), expected.end());
+  const GenerationResult first = generate(session, prompt, options, nullptr);
+  CHECK(session.position() == prompt.size() + 25);
+  all.insert(all.end(), first.tokens.begin(), first.tokens.end());
   all.insert(all.end(), more.begin(), more.end());
+  const GenerationResult result = generate(session, more, options, nullptr);
   Session fresh(model());
-  const GenerationResult at_once = generate(fresh, all, options, ignore);
+  const GenerationResult at_once = generate(fresh, all, options, nullptr);
   CHECK(result.tokens == at_once.tokens);
   CHECK(result.logits_hash == at_once.logits_hash);
 }
@@ -179,11 +162,6 @@ TEST_CASE("the end-of-text tokens of model and tokenizer end a text unless they 
   GenerationOptions options = greedy(500);
   const Run ended = run("Once upon a time", options);
   CHECK(ended.result.finish_reason == FinishReason::end_of_text);
-  Session session(model());
-  const auto count = [](TokenId) { return true; };
-  CHECK(generate(session, tokenizer().encode("Once upon a time"), options, count).tokens ==
-        ended.result.tokens);
-
   options.ignore_eos = true;
   options.max_new_tokens = ended.result.tokens.size() + 5;
   const Run whole = run("Once upon a time", options);
@@ -215,34 +193,18 @@ TEST_CASE("cancelling a prompt keeps the tokens that wait, and the count of thos
 
 TEST_CASE("after a stop token no token waits, and a text without a prompt ends at once again") {
   const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
-  Session session(model());
+  Session session(model()), other(model());
+  const std::vector<TokenId> four = generate(other, prompt, greedy(4), nullptr).tokens;
   GenerationOptions options = greedy(20);
-  options.stop_tokens = {run("Once upon a time", greedy(4)).result.tokens[3]};
-  const GenerationResult result =
-      generate(session, prompt, options, std::function<bool(TokenId)>());
+  options.stop_tokens = {four[3]};
+  const GenerationResult result = generate(session, prompt, options, nullptr);
   CHECK(result.finish_reason == FinishReason::end_of_text);
   CHECK(session.position() == prompt.size() + result.tokens.size());
   CHECK(session.waiting() == 0);
-  const GenerationResult again = generate(session, {}, options, std::function<bool(TokenId)>());
+  const GenerationResult again = generate(session, {}, options, nullptr);
   CHECK(again.tokens.empty());
   CHECK(again.finish_reason == FinishReason::end_of_text);
-  options.stop_tokens.clear();
-  options.max_new_tokens = 3;
-  Session other(model());
-  generate(other, prompt, greedy(3), std::function<bool(TokenId)>());
-  CHECK(generate(session, {}, options, std::function<bool(TokenId)>()).tokens ==
-        generate(other, {}, options, std::function<bool(TokenId)>()).tokens);
-}
-
-TEST_CASE("the sink ends a text by returning false, and is called for every token") {
-  Session session(model());
-  std::size_t calls = 0;
-  const GenerationResult result =
-      generate(session, tokenizer(), tokenizer().encode("Once"), greedy(50),
-               [&](std::string_view) { return ++calls < 4; });
-  CHECK(result.finish_reason == FinishReason::cancelled);
-  CHECK(result.tokens.size() == 4);
-  CHECK(calls == 4);
+  CHECK(generate(session, {}, greedy(1), nullptr).tokens == std::vector{four[3]});
 }
 
 TEST_CASE("asking for no tokens is not an error, but a bad prompt or stop string is") {
@@ -290,41 +252,6 @@ TEST_CASE("a target receives text and tokens if it has a tokenizer, and tokens o
       session.rewind(0);
       const TextTarget nobody(its_tokenizer, nullptr, nullptr);
       CHECK(generate(session, prompt, greedy(12), nobody).tokens == expected.result.tokens);
-    }
-  }
-}
-
-TEST_CASE("after a sink or a processor has thrown, the text goes on as if it had been one call") {
-  const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
-  GenerationOptions options = greedy(24);
-  options.ignore_eos = true;
-  options.sampling.frequency_penalty = 1.0f;  // counts the new tokens
-  Session whole(model());
-  const std::vector<TokenId> expected = generate(whole, prompt, options, nullptr).tokens;
-  for (const bool sink_throws : {true, false}) {
-    for (const std::size_t n : {std::size_t{sink_throws}, std::size_t{9}}) {
-      CAPTURE(sink_throws, n);
-      Session session(model());
-      std::vector<TokenId> written;
-      const auto fail_at_n = [&] {
-        if (written.size() == n) throw std::runtime_error("full");
-      };
-      const auto sink = [&](TokenId token) {
-        written.push_back(token);
-        if (sink_throws) fail_at_n();
-        return true;
-      };
-      GenerationOptions failing = options;
-      if (!sink_throws) {
-        failing.sampling.processors = {
-            [&](std::span<float>, std::span<const TokenId>) { fail_at_n(); }};
-      }
-      CHECK_THROWS_AS(generate(session, prompt, failing, sink), std::runtime_error);
-      GenerationOptions left = options;
-      left.max_new_tokens = 24 - n;
-      const std::vector<TokenId> rest = generate(session, {}, left, nullptr).tokens;
-      written.insert(written.end(), rest.begin(), rest.end());
-      CHECK(written == expected);
     }
   }
 }

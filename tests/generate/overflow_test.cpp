@@ -236,32 +236,42 @@ TEST_CASE("arguments that are refused leave a session without room as it is") {
   }
 }
 
-TEST_CASE("a text that the sink ends, or throws out of, can be continued anywhere") {
+TEST_CASE("a text that a sink or a processor ends can be continued, wherever the session is full") {
+  enum class End { cancels, sink_throws, processor_throws };
   GenerationOptions options{.max_new_tokens = 60, .sampling = {.temperature = 0.0f}};
+  options.sampling.frequency_penalty = 1.0f;  // counts the new tokens
   options.ignore_eos = true;
   options.overflow = Overflow::slide;
   Session whole(model(), {.max_tokens = 24});
   const Ids expected = generate(whole, prompt(), options, nullptr).tokens;
   for (std::size_t stop = 1; stop < 40; stop += test::is_slow() ? 3 : 1) {
-    for (const bool throws : {false, true}) {
-      CAPTURE(stop, throws);
+    for (const End end : {End::cancels, End::sink_throws, End::processor_throws}) {
+      CAPTURE(stop, static_cast<int>(end));
       Session session(model(), {.max_tokens = 24});
       Ids text;
+      const auto fail_at_stop = [&] {
+        if (text.size() == stop) throw std::runtime_error("full");
+      };
       const auto sink = [&](TokenId token) {
         text.push_back(token);
-        if (text.size() < stop) return true;
-        return throws ? throw std::runtime_error("full") : false;
+        if (end == End::sink_throws) fail_at_stop();
+        return end != End::cancels || text.size() < stop;
       };
-      options.max_new_tokens = 60;
-      if (throws) {
-        CHECK_THROWS_AS(generate(session, prompt(), options, sink), std::runtime_error);
-      } else {
-        const auto first = generate(session, prompt(), options, sink);
+      GenerationOptions ending = options;
+      if (end == End::processor_throws) {
+        ending.sampling.processors = {
+            [&](std::span<float>, std::span<const TokenId>) { fail_at_stop(); }};
+      }
+      if (end == End::cancels) {
+        const auto first = generate(session, prompt(), ending, sink);
         CHECK(first.finish_reason == FinishReason::cancelled);
         CHECK(first.dropped_tokens + session.position() == prompt().size() + stop);
+      } else {
+        CHECK_THROWS_AS(generate(session, prompt(), ending, sink), std::runtime_error);
       }
-      options.max_new_tokens = 60 - stop;
-      const auto rest = generate(session, {}, options, nullptr);
+      GenerationOptions left = options;
+      left.max_new_tokens = 60 - stop;
+      const auto rest = generate(session, {}, left, nullptr);
       text.insert(text.end(), rest.tokens.begin(), rest.tokens.end());
       CHECK(text == expected);
     }

@@ -200,7 +200,7 @@ TEST_CASE("every sampling option has the same range in the C interface") {
   }
 }
 
-TEST_CASE("a value that is written as JSON reads back as the same value") {
+TEST_CASE("a value that is written as JSON reads back, also from generation_config.json") {
   for_each_sampling_field([](const auto& field) {
     using T = typename std::remove_cvref_t<decltype(field)>::Value;
     for (const Case& one : cases()) {
@@ -212,6 +212,10 @@ TEST_CASE("a value that is written as JSON reads back as the same value") {
       T again = {};
       REQUIRE(OptionCodec<T>::read(written, field.range, again));
       CHECK(OptionCodec<T>::write(again) == written);
+      if (!one.is_from_huggingface) continue;
+      const std::string config = json{{"do_sample", true}, {one.name, one.value}}.dump();
+      const SamplingOptions found = GenerationConfig::parse(config, "config").sampling;
+      CHECK(OptionCodec<T>::write(found.*field.member) == written);
     }
   });
 }

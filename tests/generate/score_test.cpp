@@ -52,14 +52,7 @@ TextScore score_one(const Engine& engine, std::span<const TokenId> text,
   return std::move(scores.front());
 }
 
-bool is_same(float a, float b) { return same_bits(std::span(&a, 1), std::span(&b, 1)); }
-
-bool equal(const TokenLogprob& a, const TokenLogprob& b) {
-  return is_same(a.logprob, b.logprob) && a.rank == b.rank &&
-         std::ranges::equal(a.top, b.top, [](const LikelyToken& x, const LikelyToken& y) {
-           return x.id == y.id && is_same(x.logprob, y.logprob);
-         });
-}
+bool equal(const TokenLogprob& a, const TokenLogprob& b) { return same_bits(a, b); }
 
 bool equal(const ScoredWindow& a, const ScoredWindow& b) {
   return a.begin == b.begin && a.first == b.first && a.end == b.end && a.labels == b.labels &&

@@ -15,6 +15,7 @@
 #include "support/catch.h"
 #include "support/is_slow.h"
 #include "support/part_of_model.h"
+#include "support/passes.h"
 #include "support/refusal.h"
 
 namespace gpt2::test::speculation_test {
@@ -77,6 +78,9 @@ void check_equal(const Written& plain, const Written& drafted) {
   CHECK(drafted.result.tokens == plain.result.tokens);
   CHECK(drafted.result.finish_reason == plain.result.finish_reason);
   CHECK(drafted.result.logits_hash == plain.result.logits_hash);
+  CHECK(std::ranges::equal(
+      drafted.result.logprobs, plain.result.logprobs,
+      [](const TokenLogprob& a, const TokenLogprob& b) { return same_bits(a, b); }));
   CHECK(drafted.held == plain.held);
   CHECK(drafted.waiting == plain.waiting);
 }
@@ -85,6 +89,7 @@ void check_equal(const Written& plain, const Written& drafted) {
 void check_all(GenerationOptions options, std::size_t max_tokens = 0,
                std::size_t cancel_after = SIZE_MAX) {
   options.hash_logits = true;
+  options.top_logprobs = 2;
   const Written plain = write(options, max_tokens, cancel_after);
   CHECK(plain.result.drafted_tokens == 0);
   for (const Model& draft : drafts()) {

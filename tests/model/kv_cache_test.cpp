@@ -1,4 +1,5 @@
 // Tests how keys and values are held: as f32 exactly, and as f16 rounded as KVType says.
+// observer_test checks that attention reads them as they are held.
 #include "model/kv_cache.h"
 
 #include <cmath>
@@ -125,29 +126,6 @@ TEST_CASE("what f16 cannot hold is clamped, but damage stays visible") {
     CHECK(std::vector<float>(row.begin(), row.begin() + 6) ==
           std::vector<float>{65504.0f, 65504.0f, 65504.0f, -65504.0f, kInfinity, -kInfinity});
     CHECK(std::isnan(row[6]));
-  }
-}
-
-// The keys and values of the first layer do not depend on other keys and values.
-TEST_CASE("a session of f16 has the rounded keys and values of one of f32") {
-  constexpr std::size_t kHeadDim = 11;
-  const Model model = random_model(config_of(kHeadDim), {});
-  const std::vector<TokenId> tokens = random_tokens(model, 280, 1);
-  for (const int threads : {1, 3}) {
-    Session exact = session_of(model, threads, 0, KVType::f32);
-    Session half = session_of(model, threads, 0, KVType::f16);
-    CHECK(half.engine().kv_type() == KVType::f16);
-    for (Session* const session : {&exact, &half}) {
-      session->forward(std::span(tokens).first(270));
-      for (const TokenId& token : std::span(tokens).last(10)) session->forward({&token, 1});
-    }
-    for (std::size_t head = 0; head < kHeads; ++head) {
-      const Rows expected = read(exact.impl()->cache, 0, head, 280, kHeadDim);
-      const Rows found = read(half.impl()->cache, 0, head, 280, kHeadDim);
-      CHECK(found.keys == rounded(expected.keys));
-      CHECK(found.values == rounded(expected.values));
-      CHECK(found.keys != expected.keys);
-    }
   }
 }
 

@@ -95,11 +95,11 @@ std::vector<float> run_in_batch(const Model& model, KVType kv_type, const std::v
   return logits[4];
 }
 
-// Returns the instruction sets to compare. Plain C++ is slow, so it is left out unless it is asked
-// for or is the only one. If GPT2_TEST_SLOW is set, each type has one of the others in turn.
-std::vector<std::string> isas_of(const Type& type, bool with_scalar) {
+// Returns the instruction sets to compare. If GPT2_TEST_SLOW is set, each type has one of those that
+// are not plain C++ in turn.
+std::vector<std::string> isas_of(const Type& type) {
   std::vector<std::string> names = available_isas();
-  if (names.size() > 1 && (!with_scalar || is_slow())) names.pop_back();
+  if (names.size() > 1 && is_slow()) names.pop_back();
   if (is_slow()) names = {names[static_cast<std::size_t>(&type - kTypes) % names.size()]};
   return names;
 }
@@ -112,7 +112,7 @@ TEST_CASE("one answer for all instruction sets, threads, pieces and batches") {
   std::size_t runs = 0;
   for (const Type& type : kTypes) {
     std::vector<float> expected;
-    for (const std::string& isa : isas_of(type, true)) {
+    for (const std::string& isa : isas_of(type)) {
       force_isa(isa);
       const Model model = model_of(type.dtype);
       INFO(type.name << " on " << isa);
@@ -147,79 +147,6 @@ TEST_CASE("one answer for all instruction sets, threads, pieces and batches") {
   const std::size_t runs_of_a_type = is_slow() ? 2 : (3 + 1) + others * 4 * (4 + 1);
   CHECK(runs == std::size(kTypes) * runs_of_a_type);
   WARN("compared " << runs << " runs on up to " << available_isas().size() << " instruction sets");
-}
-
-// The last block computes only the rows whose logits are wanted.
-TEST_CASE("one answer, whichever tokens' logits are wanted") {
-  const std::string before(isa_name());
-  const std::vector<TokenId> ids = prompt_of(100, 0);
-  for (const Type& type : kTypes) {
-    const Model model = model_of(type.dtype);
-    const std::size_t vocab_size = model.config().vocab_size;
-    const std::vector<float> expected = run(model, type.kv_type, ids, 1, ids.size());
-    for (const std::string& isa : isas_of(type, false)) {
-      force_isa(isa);
-      for (const int threads : {1, 2, 3}) {
-        if (is_slow() && threads != 3) continue;
-        INFO(type.name << " on " << isa << ", " << threads << " threads");
-        // How many logits three sessions want: in the first pass, and in the pass after it.
-        constexpr std::size_t kWanted[][3] = {{0, 3, 70}, {1, 30, 0}};
-        std::vector<Session> sessions = sessions_of(model, threads, {0, 0, 0}, type.kv_type);
-        const std::span<const TokenId> passes[] = {std::span(ids).first(70),
-                                                   std::span(ids).last(30)};
-        for (std::size_t pass = 0; pass < 2; ++pass) {
-          const std::size_t end = pass == 0 ? 70 : 100;
-          std::vector<std::vector<float>> logits;
-          for (const std::size_t wanted : kWanted[pass]) logits.emplace_back(wanted * vocab_size);
-          std::vector<Slice> slices;
-          for (std::size_t i = 0; i < 3; ++i)
-            slices.push_back({&sessions[i], passes[pass], logits[i]});
-          forward(slices);
-          for (std::size_t i = 0; i < 3; ++i) {
-            const float* const last = expected.data() + (end - kWanted[pass][i]) * vocab_size;
-            REQUIRE(same_bits(logits[i], {last, logits[i].size()}));
-          }
-        }
-      }
-    }
-    force_isa(before);
-  }
-}
-
-TEST_CASE("one answer when threads share the keys of a head") {
-  const KVType kv_type = GENERATE(KVType::f32, KVType::f16);
-  const Model model = random_model(
-      {.vocab_size = 1003, .n_positions = 600, .n_embd = 94, .n_layer = 1, .n_head = 2},
-      {.dtype = WeightType::f32});
-  const std::vector<TokenId> ids = prompt_of(600, 0);
-  const std::span<const TokenId> prompt(ids);
-  const std::size_t vocab_size = model.config().vocab_size;
-  const std::vector<float> expected = run(model, kv_type, ids, 1, 64);
-
-  // The first session continues after one chunk of keys and the second after two. The third has
-  // only a few keys.
-  for (const int threads : {3, 5, 8}) {
-    std::vector<Session> sessions = sessions_of(model, threads, {0, 0, 0}, kv_type);
-    std::vector<std::size_t> at = {255, 511, 3};
-    for (std::size_t i = 0; i < 3; ++i) sessions[i].forward(prompt.first(at[i]));
-    for (int step = 0; step < 3; ++step) {
-      std::vector<float> logits(3 * vocab_size);
-      std::vector<Slice> slices;
-      for (std::size_t i = 0; i < 3; ++i) {
-        slices.push_back({&sessions[i], prompt.subspan(at[i], 1),
-                          std::span(logits).subspan(i * vocab_size, vocab_size)});
-      }
-      forward(slices);
-      for (std::size_t i = 0; i < 3; ++i) {
-        INFO(threads << " threads, token " << at[i]);
-        CHECK(same_bits(slices[i].logits,
-                        std::span(expected).subspan(at[i]++ * vocab_size, vocab_size)));
-      }
-    }
-    INFO(threads << " threads, alone");
-    const std::span<const float> alone = sessions[1].forward(prompt.subspan(at[1], 1));
-    CHECK(same_bits(alone, std::span(expected).subspan(at[1] * vocab_size, vocab_size)));
-  }
 }
 
 }  // namespace gpt2::test::one_answer_test

@@ -36,15 +36,16 @@ Model model_of(std::size_t n_head, WeightType dtype) {
 // A model and some texts, with the logits after every token of each text, computed alone on one
 // thread.
 struct Subject {
-  explicit Subject(const Model& m) : model(m) {
+  Subject(const Model& m, KVType type) : model(m), kv_type(type) {
     for (unsigned i = 0; i < most_sequences(); ++i) {
       texts.push_back(random_tokens(model, kPositions, i));
-      Session alone = session_of(model, 1);
+      Session alone = session_of(model, 1, 0, kv_type);
       expected.push_back(all_logits(alone, texts.back()));
     }
   }
 
   Model model;
+  KVType kv_type;
   std::vector<std::vector<TokenId>> texts;
   std::vector<std::vector<float>> expected;
 };
@@ -84,7 +85,7 @@ class Trial {
     for (std::size_t& capacity : capacities) {
       capacity = dice_.one_in(3) ? 1 + dice_.up_to(16) : 1024 + dice_.up_to(kPositions - 1024);
     }
-    sessions_ = sessions_of(subject.model, threads_, capacities);
+    sessions_ = sessions_of(subject.model, threads_, capacities, subject.kv_type);
     for (std::size_t i = 0; i < sessions_.size(); ++i) begin(i);
   }
 
@@ -161,8 +162,8 @@ class Trial {
   std::vector<Session> sessions_;
 };
 
-void check_trials(std::size_t n_head, WeightType dtype) {
-  const Subject subject(model_of(n_head, dtype));
+void check_trials(std::size_t n_head, WeightType dtype, KVType kv_type) {
+  const Subject subject(model_of(n_head, dtype), kv_type);
   // Under sanitizers and emulators, fewer trials are enough.
   const unsigned trials = is_slow() ? 3 : 30;
   std::size_t compared = 0;
@@ -177,9 +178,10 @@ void check_trials(std::size_t n_head, WeightType dtype) {
 }  // namespace
 
 TEST_CASE("each sequence of a ragged pass gets the logits that it gets alone") {
-  SECTION("one head, fewer than threads") { check_trials(1, WeightType::f32); }
-  SECTION("three heads") { check_trials(3, WeightType::f32); }
-  SECTION("int8 weights") { check_trials(2, WeightType::int8); }
+  SECTION("one head, fewer than threads") { check_trials(1, WeightType::f32, KVType::f32); }
+  SECTION("three heads") { check_trials(3, WeightType::f32, KVType::f16); }
+  SECTION("int8 weights") { check_trials(2, WeightType::int8, KVType::f16); }
+  SECTION("int4 weights") { check_trials(2, WeightType::int4, KVType::f32); }
 }
 
 }  // namespace gpt2::test::ragged_test

@@ -1,5 +1,6 @@
 #include "support/passes.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -51,6 +52,14 @@ std::vector<float> all_logits(Session& session, std::span<const TokenId> tokens)
 bool same_bits(std::span<const float> a, std::span<const float> b) {
   if (a.empty()) return b.empty();  // memcmp must not get a null pointer
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+bool same_bits(const TokenLogprob& a, const TokenLogprob& b) {
+  const auto same = [](float x, float y) { return same_bits(std::span(&x, 1), std::span(&y, 1)); };
+  return same(a.logprob, b.logprob) && a.rank == b.rank &&
+         std::ranges::equal(a.top, b.top, [&](const LikelyToken& x, const LikelyToken& y) {
+           return x.id == y.id && same(x.logprob, y.logprob);
+         });
 }
 
 }  // namespace gpt2::test

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "gpt2/score.h"
 #include "gpt2/session.h"
 
 namespace gpt2::test {
@@ -31,5 +32,6 @@ namespace gpt2::test {
 
 /// Compares bit by bit, so that 0 differs from -0, and a NaN equals a NaN with the same bits.
 [[nodiscard]] bool same_bits(std::span<const float> a, std::span<const float> b);
+[[nodiscard]] bool same_bits(const TokenLogprob& a, const TokenLogprob& b);
 
 }  // namespace gpt2::test
