@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,23 +31,6 @@ struct Steps {
 struct Search {
   std::vector<BeamSequence> sequences;
   Steps steps;
-};
-
-// The engines of the models whose checkpoints are on this machine.
-class Engines {
- public:
-  // Returns nullptr if there is no checkpoint. Loads each model once.
-  const Engine* engine(const Golden& golden, const std::string& name) {
-    const auto known = engines_.find(name);
-    if (known != engines_.end()) return known->second ? &*known->second : nullptr;
-    const auto path = checkpoint_of(golden, name);
-    auto& engine = engines_[name];
-    if (path) engine.emplace(Model::load(*path));
-    return engine ? &*engine : nullptr;
-  }
-
- private:
-  std::map<std::string, std::optional<Engine>> engines_;
 };
 
 BeamSearchOptions options_of(const nlohmann::json& arguments) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "generate/writing/text_sink.h"
 #include "gpt2/error.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
@@ -264,6 +265,68 @@ TEST_CASE("a sink that moves the session away ends the call with an error") {
     return true;
   };
   CHECK_THROWS_AS(generate(session, prompt, {.max_new_tokens = 3}, steals), Error);
+}
+
+namespace {
+
+// The text that the filter writes, and the number of the piece after which it stopped (0: never).
+struct Filtered {
+  std::string text;
+  std::size_t stopped_after = 0;
+};
+
+Filtered filtered(const std::vector<std::string>& stops, const std::vector<std::string>& pieces) {
+  StopFilter filter(stops);
+  Filtered outcome;
+  for (const std::string& piece : pieces) {
+    outcome.text += filter.write(piece);
+    if (filter.stopped()) {
+      outcome.stopped_after = static_cast<std::size_t>(&piece - pieces.data()) + 1;
+      return outcome;
+    }
+  }
+  outcome.text += filter.flush();
+  return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("only the text before the first stop string is written, however the text is divided") {
+  using Strings = std::vector<std::string>;
+  const struct {
+    Strings stops, pieces;
+    std::string text;
+    std::size_t stopped_after = 0;
+  } cases[] = {{{"END"}, {"one ", "twoEND three", "four"}, "one two", 2},
+               {{"\n\n"}, {"a\n", "b\n", "\nc"}, "a\nb", 3},
+               {{"abcd"}, {"xa", "b", "c", "d"}, "x", 4},
+               {{"abcd"}, {"xabc"}, "xabc"},
+               {{"abab!"}, {"ab", "ab", "ab", "?"}, "ababab?"},
+               {{"c", "b"}, {"abc"}, "a", 1},
+               {{"bcd", "c"}, {"ab", "c"}, "ab", 2},
+               {{"abcde", "bc"}, {"xabc", "de"}, "xa", 1},
+               {{"bc", "abc"}, {"xab", "c"}, "x", 2},
+               {{}, {"a", "b"}, "ab"}};
+  for (const auto& one : cases) {
+    const Filtered outcome = filtered(one.stops, one.pieces);
+    CHECK(outcome.text == one.text);
+    CHECK(outcome.stopped_after == one.stopped_after);
+  }
+  // Every text of eight letters with some stop strings that overlap, whole and letter by letter.
+  const Strings stops = {"abab", "ba", "bb", "aab", "bbb"};
+  for (unsigned bits = 0; bits < 256; ++bits) {
+    std::string text;
+    Strings letters;
+    for (unsigned i = 0; i < 8; ++i) letters.emplace_back((bits >> i & 1) != 0 ? "a" : "b");
+    for (const std::string& letter : letters) text += letter;
+    CHECK(filtered(stops, {text}).text == filtered(stops, letters).text);
+  }
+}
+
+TEST_CASE("no text is held back longer than necessary") {
+  StopFilter filter({"stop"});
+  CHECK(filter.write("a st") == "a ");
+  CHECK(filter.write("ar") == "star");
 }
 
 }  // namespace gpt2::test::generate_test

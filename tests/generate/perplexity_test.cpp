@@ -1,4 +1,5 @@
-// Tests the cost of quantizing: perplexities, their change, and the standard error of the change.
+// Tests perplexities and their standard errors, and the cost of quantizing: their change, and the
+// standard error of the change.
 #include "gpt2/score.h"
 
 #include <cmath>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "gpt2/session.h"
+#include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/refusal.h"
 
@@ -109,6 +111,89 @@ TEST_CASE("comparing refuses tokens outside the vocabulary and a text of one tok
   refuses({-1, 1, 1}, "token 1", "0 to 210, got -1");
   refuses({1, 1, 211}, "token 3", "0 to 210, got 211");
   refuses({1}, "two tokens", "1");
+}
+
+namespace {
+
+using Texts = std::vector<std::vector<TokenId>>;
+
+// A score whose windows have these numbers of tokens and sums of -log p.
+TextScore score_of(const std::vector<std::pair<std::size_t, double>>& windows) {
+  TextScore text;
+  text.tokens.resize(1);
+  for (const auto& [tokens, nll] : windows) {
+    const std::size_t first = text.tokens.size();
+    text.windows.push_back({first - 1, first, first + tokens, tokens + (first == 1), nll});
+    text.tokens.resize(first + tokens);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("perplexities and their standard errors equal those computed by hand") {
+  // S / N = 6 / 4 = 1.5. The means of the windows are 1 and 2; their variance is 0.5, and the mean
+  // of two windows has half of that. The derivative of exp multiplies the error by exp(1.5).
+  const TextScore equal_lengths = score_of({{2, 2.0}, {2, 4.0}});
+  const Perplexity found = perplexity({&equal_lengths, 1});
+  CHECK(found.tokens == 4);
+  CHECK(found.windows == 2);
+  CHECK(found.nll == 6.0);
+  CHECK(found.by_token.value == Approx(4.481689070338065).epsilon(1e-12));
+  CHECK(found.by_token.standard_error == Approx(0.5 * 4.481689070338065).epsilon(1e-12));
+  CHECK(found.hf_unweighted == Approx(4.481689070338065).epsilon(1e-12));
+  CHECK(found.hf_weighted == Approx(std::exp(4.0 / 3.0)).epsilon(1e-12));  // weights 2 and 1
+  CHECK(found.words == 0);
+  CHECK(std::isnan(found.by_word.value));
+  CHECK(std::isnan(found.bits_per_byte.value));
+
+  // Windows of several texts count alike. D = 3.6 / 6; s - D n = 1.2, -0.6 and -0.6;
+  // sqrt(3 / 2 * 2.16) / 6 = 0.3.
+  const TextScore texts[] = {score_of({{3, 3.0}}), score_of({{1, 0.0}, {2, 0.6}})};
+  const Perplexity several = perplexity(texts);
+  CHECK(several.by_token.value == Approx(1.822118800390509).epsilon(1e-12));
+  CHECK(several.by_token.standard_error == Approx(0.3 * 1.822118800390509).epsilon(1e-12));
+
+  const TextScore one = score_of({{3, 6.0}});
+  CHECK(std::isnan(perplexity({&one, 1}).by_token.standard_error));
+  CHECK(std::isnan(perplexity({}).by_token.value));
+}
+
+TEST_CASE("words and bytes are those of the tokens that are scored") {
+  const Tokenizer& tokenizer = bundled::tokenizer();
+  const auto count = [&](const std::string& text) {
+    const Texts ids = {tokenizer.encode(text)};
+    const auto scores = score(Engine::shared(bundled::model()), ids);
+    return perplexity(scores, ids, tokenizer);
+  };
+  const std::string text = "Once upon a time,\n\nthere  was\ta cat. ";
+  const Perplexity found = count(text);
+  const std::size_t unscored = tokenizer.bytes(tokenizer.encode(text).front()).size();
+  CHECK(found.bytes == text.size() - unscored);
+  CHECK(found.words == 7);  // all but Once
+  const double bytes = static_cast<double>(found.bytes);
+  CHECK(found.by_word.value == Approx(std::exp(found.nll / 7.0)).epsilon(1e-12));
+  CHECK(found.by_byte.value == Approx(std::exp(found.nll / bytes)).epsilon(1e-12));
+  CHECK(found.bits_per_byte.value == Approx(found.nll / std::log(2.0) / bytes).epsilon(1e-12));
+  CHECK(std::isnan(found.by_byte.standard_error));
+  // A word of several tokens counts once, where it begins.
+  REQUIRE(tokenizer.encode("A xylophonist").size() > 3);
+  CHECK(count("A xylophonist").words == 1);
+  CHECK(count("xylophonist").words == 0);
+  CHECK(count("").words == 0);
+
+  // The standard error of a number by byte weights windows by their bytes.
+  const std::vector<TokenId> ids = {tokenizer.encode("a").front(), tokenizer.encode(" cat").front(),
+                                    tokenizer.encode(" a").front()};
+  const Texts texts = {{ids[0], ids[1], ids[1], ids[2]}};
+  const TextScore scored = score_of({{2, 6.0}, {1, 4.0}});
+  const Perplexity by_hand = perplexity({&scored, 1}, texts, tokenizer);
+  CHECK(by_hand.bytes == 10);
+  CHECK(by_hand.words == 3);
+  // S / B = 1; s - n S / B = -2 and 2; sqrt(2 * 8) / 10 = 0.4.
+  CHECK(by_hand.by_byte.value == Approx(std::exp(1.0)).epsilon(1e-12));
+  CHECK(by_hand.by_byte.standard_error == Approx(0.4 * std::exp(1.0)).epsilon(1e-12));
+  CHECK(by_hand.bits_per_byte.standard_error == Approx(0.4 / std::log(2.0)).epsilon(1e-12));
 }
 
 }  // namespace gpt2::test::perplexity_test

@@ -4,7 +4,6 @@
 // Scores are compared twice: with HuggingFace's own logits given to the sampler, which tests the
 // processors alone, and with the logits of the engine.
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,23 +19,6 @@ namespace {
 // Processing multiplies the differences between two f32 computations of a logit by 10 at most (a
 // temperature of 0.1). HuggingFace's own f32 differs from its f64 by up to 1.4e-5 here.
 double tolerance_of(double f32_vs_f64) { return std::max(1e-4, 3.0 * f32_vs_f64); }
-
-// The models whose checkpoints are on this machine.
-class Models {
- public:
-  // Returns nullptr if there is no checkpoint. Loads each model once.
-  Session* session(const Golden& golden, const std::string& name) {
-    const auto known = sessions_.find(name);
-    if (known != sessions_.end()) return known->second ? &*known->second : nullptr;
-    const auto path = checkpoint_of(golden, name);
-    auto& session = sessions_[name];
-    if (path) session.emplace(Model::load(*path));
-    return session ? &*session : nullptr;
-  }
-
- private:
-  std::map<std::string, std::optional<Session>> sessions_;
-};
 
 // Returns the logits after `ids`.
 std::span<const float> logits_after(Session& session, std::span<const TokenId> ids) {
@@ -66,7 +48,7 @@ void check_greedy_text(Session& session, const nlohmann::json& entry, SamplingOp
   CHECK((result.finish_reason == FinishReason::end_of_text) == ended);
 }
 
-void check_greedy_scores(Session* session, const Golden& golden, const nlohmann::json& entry,
+void check_greedy_scores(std::optional<Session>& session, const Golden& golden, const nlohmann::json& entry,
                          const SamplingOptions& sampling) {
   const std::string processed_name = entry.at("processed");
   const std::size_t steps = golden.shape(processed_name)[0];
@@ -89,7 +71,7 @@ void check_greedy_scores(Session* session, const Golden& golden, const nlohmann:
     const auto ignored = has_nan ? eos : std::vector<TokenId>();
     CHECK(difference(sampler.process(row_of(raw, width, step), ids), expected, tolerance,
                      ignored) == "");
-    if (session != nullptr) {
+    if (session) {
       CHECK(difference(sampler.process(logits_after(*session, ids), ids), expected, tolerance,
                        ignored) == "");
     }
@@ -100,7 +82,7 @@ void check_greedy_scores(Session* session, const Golden& golden, const nlohmann:
 }  // namespace
 
 TEST_CASE("greedy texts and scores are those of HuggingFace's generate()") {
-  Models models;
+  Engines engines;
   std::size_t texts = 0, skipped = 0, scores = 0;
   for (const Golden& golden : decoding_goldens("greedy.json")) {
     for (const auto& entry : golden.json.at("entries")) {
@@ -108,9 +90,10 @@ TEST_CASE("greedy texts and scores are those of HuggingFace's generate()") {
       const SamplingOptions sampling = config_of(entry.at("generate")).sampling;
       REQUIRE(sampling.temperature == 0.0f);
       REQUIRE(entry.at("robust").get<bool>());
-      Session* const session = models.session(golden, entry.at("model"));
-      if (session != nullptr) check_greedy_text(*session, entry, sampling);
-      ++(session != nullptr ? texts : skipped);
+      const Engine* const engine = engines.engine(golden, entry.at("model"));
+      std::optional<Session> session;
+      if (engine != nullptr) check_greedy_text(session.emplace(*engine), entry, sampling);
+      ++(session ? texts : skipped);
       if (!entry.contains("processed")) continue;
       check_greedy_scores(session, golden, entry, sampling);
       ++scores;
@@ -123,7 +106,7 @@ TEST_CASE("greedy texts and scores are those of HuggingFace's generate()") {
 }
 
 TEST_CASE("the scores that tokens are drawn from are those of HuggingFace's generate()") {
-  Models models;
+  Engines engines;
   std::size_t alone = 0, whole = 0, skipped = 0;
   for (const Golden& golden : decoding_goldens("sampling.json")) {
     for (const auto& [name, model] : golden.json.at("per_model").items()) {
@@ -132,7 +115,9 @@ TEST_CASE("the scores that tokens are drawn from are those of HuggingFace's gene
       const std::vector<float> raw = golden.floats(raw_name);
       const std::size_t width = golden.shape(raw_name)[1];
       const double tolerance = tolerance_of(model.at("raw_f32_vs_f64_max_abs"));
-      Session* const session = models.session(golden, name);
+      const Engine* const engine = engines.engine(golden, name);
+      std::optional<Session> session;
+      if (engine != nullptr) session.emplace(*engine);
       for (const auto& setting : model.at("settings")) {
         INFO(setting.at("id") << ": " << setting.at("generation_config"));
         nlohmann::json config = setting.at("generation_config");
@@ -159,8 +144,8 @@ TEST_CASE("the scores that tokens are drawn from are those of HuggingFace's gene
           };
           check(row_of(raw, width, i));
           ++alone;
-          if (session != nullptr) check(logits_after(*session, ids));
-          ++(session != nullptr ? whole : skipped);
+          if (session) check(logits_after(*session, ids));
+          ++(session ? whole : skipped);
         }
       }
     }

@@ -249,39 +249,6 @@ TEST_CASE("scores have the same bits for any number of threads and on every inst
   force_isa(before);
 }
 
-TEST_CASE("a choice has the score that its tokens have in the whole text") {
-  const Engine engine(two_block_model(), {.threads = 1});
-  // Contexts shorter than a block of keys, longer, and of one token, which nothing precedes.
-  for (const std::size_t length : {std::size_t{1}, std::size_t{2}, std::size_t{290}}) {
-    const std::vector<TokenId> context = random_tokens(two_block_model(), length, 3);
-    const Texts choices = {random_tokens(two_block_model(), 1, 1),
-                           random_tokens(two_block_model(), 12, 2),
-                           random_tokens(two_block_model(), 5, 3)};
-    const std::vector<ChoiceScore> scores = score_choices(engine, context, choices);
-    for (std::size_t i = 0; i < choices.size(); ++i) {
-      CAPTURE(length, i);
-      std::vector<TokenId> whole = context;
-      whole.insert(whole.end(), choices[i].begin(), choices[i].end());
-      // The last token of the whole text is read by no pass, so the text may be one token longer
-      // than the context. score() would divide such a text into windows.
-      if (whole.size() > 301) {
-        REQUIRE(whole.size() == 302);
-        whole.erase(whole.begin() + 301);
-      }
-      const TextScore text = score_one(engine, whole);
-      double sum = 0.0;
-      for (std::size_t t = length; t < whole.size(); ++t) {
-        CHECK(equal(scores[i].tokens[t - length], text.tokens[t]));
-        sum += static_cast<double>(scores[i].tokens[t - length].logprob);
-      }
-      if (whole.size() == length + choices[i].size()) CHECK(scores[i].sum == sum);
-      CHECK(scores[i].mean == scores[i].sum / static_cast<double>(choices[i].size()));
-      CHECK(scores[i].greedy_match ==
-            std::ranges::all_of(scores[i].tokens, [](const auto& t) { return t.rank == 0; }));
-    }
-  }
-}
-
 namespace {
 
 // Contexts shorter and longer than a block of keys; none, one, a few and many choices, of one token
@@ -311,7 +278,7 @@ std::vector<ChoiceQuestion> odd_questions() {
 
 }  // namespace
 
-TEST_CASE("a question has the same scores among others and alone") {
+TEST_CASE("a choice has the score that its tokens have in the whole text, whatever is beside it") {
   const Engine engine(two_block_model(), {.threads = 2});
   const std::vector<ChoiceQuestion> questions = odd_questions();
   const auto scores = score_choices(engine, questions, 2);
@@ -320,8 +287,24 @@ TEST_CASE("a question has the same scores among others and alone") {
     REQUIRE(scores[i].size() == questions[i].choices.size());
     for (std::size_t j = 0; j < scores[i].size(); ++j) {
       CAPTURE(i, j);
-      const std::span choice(&questions[i].choices[j], 1);
-      CHECK(equal(scores[i][j], score_choices(engine, questions[i].context, choice, 2).front()));
+      const ChoiceScore& found = scores[i][j];
+      const std::size_t length = questions[i].context.size();
+      std::vector<TokenId> whole = questions[i].context;
+      whole.insert(whole.end(), questions[i].choices[j].begin(), questions[i].choices[j].end());
+      // The last token of the whole text is read by no pass, so the text may be one token longer
+      // than the context. score() would divide such a text into windows.
+      const bool is_longer = whole.size() > 301;
+      if (is_longer) whole.resize(301);
+      const TextScore text = score_one(engine, whole, {.top_logprobs = 2});
+      double sum = 0.0;
+      for (std::size_t t = length; t < whole.size(); ++t) {
+        CHECK(equal(found.tokens[t - length], text.tokens[t]));
+        sum += static_cast<double>(found.tokens[t - length].logprob);
+      }
+      if (!is_longer) CHECK(found.sum == sum);
+      CHECK(found.mean == found.sum / static_cast<double>(questions[i].choices[j].size()));
+      CHECK(found.greedy_match ==
+            std::ranges::all_of(found.tokens, [](const auto& t) { return t.rank == 0; }));
     }
   }
   CHECK(score_choices(engine, std::span<const ChoiceQuestion>()).empty());
@@ -354,103 +337,18 @@ TEST_CASE("questions share forward passes") {
 }
 
 TEST_CASE("the default window is the model's context, with a stride of 512 or half a window") {
-  const TextScore text =
-      score_one(Engine::shared(two_block_model()), random_tokens(two_block_model(), 400, 1));
-  REQUIRE(text.windows.size() == 2);
-  CHECK(text.windows[0].end == 301);
-  CHECK(text.windows[1].begin == 150);
-
   const Model wide = random_model(
       {.vocab_size = 11, .n_positions = 2000, .n_embd = 8, .n_layer = 1, .n_head = 1}, {});
-  const TextScore long_text = score_one(Engine::shared(wide), std::vector<TokenId>(2001, 5));
-  REQUIRE(long_text.windows.size() == 2);
-  CHECK(long_text.windows[1].begin == 512);
-
-  // A window of two tokens has half a window of one.
-  const TextScore pairs =
-      score_one(Engine::shared(wide), std::vector<TokenId>(5, 5), {.context = 2});
-  CHECK(pairs.windows.size() == 4);
-}
-
-namespace {
-
-// A score whose windows have these numbers of tokens and sums of -log p.
-TextScore score_of(const std::vector<std::pair<std::size_t, double>>& windows) {
-  TextScore text;
-  text.tokens.resize(1);
-  for (const auto& [tokens, nll] : windows) {
-    const std::size_t first = text.tokens.size();
-    text.windows.push_back({first - 1, first, first + tokens, tokens + (first == 1), nll});
-    text.tokens.resize(first + tokens);
-  }
-  return text;
-}
-
-}  // namespace
-
-TEST_CASE("perplexities and their standard errors equal those computed by hand") {
-  // S / N = 6 / 4 = 1.5. The means of the windows are 1 and 2; their variance is 0.5, and the mean
-  // of two windows has half of that. The derivative of exp multiplies the error by exp(1.5).
-  const TextScore equal_lengths = score_of({{2, 2.0}, {2, 4.0}});
-  const Perplexity found = perplexity({&equal_lengths, 1});
-  CHECK(found.tokens == 4);
-  CHECK(found.windows == 2);
-  CHECK(found.nll == 6.0);
-  CHECK(found.by_token.value == Approx(4.481689070338065).epsilon(1e-12));
-  CHECK(found.by_token.standard_error == Approx(0.5 * 4.481689070338065).epsilon(1e-12));
-  CHECK(found.hf_unweighted == Approx(4.481689070338065).epsilon(1e-12));
-  CHECK(found.hf_weighted == Approx(std::exp(4.0 / 3.0)).epsilon(1e-12));  // weights 2 and 1
-  CHECK(found.words == 0);
-  CHECK(std::isnan(found.by_word.value));
-  CHECK(std::isnan(found.bits_per_byte.value));
-
-  // Windows of several texts count alike. D = 3.6 / 6; s - D n = 1.2, -0.6 and -0.6;
-  // sqrt(3 / 2 * 2.16) / 6 = 0.3.
-  const TextScore texts[] = {score_of({{3, 3.0}}), score_of({{1, 0.0}, {2, 0.6}})};
-  const Perplexity several = perplexity(texts);
-  CHECK(several.by_token.value == Approx(1.822118800390509).epsilon(1e-12));
-  CHECK(several.by_token.standard_error == Approx(0.3 * 1.822118800390509).epsilon(1e-12));
-
-  const TextScore one = score_of({{3, 6.0}});
-  CHECK(std::isnan(perplexity({&one, 1}).by_token.standard_error));
-  CHECK(std::isnan(perplexity({}).by_token.value));
-}
-
-TEST_CASE("words and bytes are those of the tokens that are scored") {
-  const Tokenizer& tokenizer = bundled::tokenizer();
-  const auto count = [&](const std::string& text) {
-    const Texts ids = {tokenizer.encode(text)};
-    const auto scores = score(Engine::shared(bundled::model()), ids);
-    return perplexity(scores, ids, tokenizer);
+  const auto windows = [](const Model& model, std::size_t count, std::size_t context) {
+    const std::vector<TokenId> text(count, 5);
+    return score_one(Engine::shared(model), text, {.context = context}).windows;
   };
-  const std::string text = "Once upon a time,\n\nthere  was\ta cat. ";
-  const Perplexity found = count(text);
-  const std::size_t unscored = tokenizer.bytes(tokenizer.encode(text).front()).size();
-  CHECK(found.bytes == text.size() - unscored);
-  CHECK(found.words == 7);  // all but Once
-  const double bytes = static_cast<double>(found.bytes);
-  CHECK(found.by_word.value == Approx(std::exp(found.nll / 7.0)).epsilon(1e-12));
-  CHECK(found.by_byte.value == Approx(std::exp(found.nll / bytes)).epsilon(1e-12));
-  CHECK(found.bits_per_byte.value == Approx(found.nll / std::log(2.0) / bytes).epsilon(1e-12));
-  CHECK(std::isnan(found.by_byte.standard_error));
-  // A word of several tokens counts once, where it begins.
-  REQUIRE(tokenizer.encode("A xylophonist").size() > 3);
-  CHECK(count("A xylophonist").words == 1);
-  CHECK(count("xylophonist").words == 0);
-  CHECK(count("").words == 0);
-
-  // The standard error of a number by byte weights windows by their bytes.
-  const std::vector<TokenId> ids = {tokenizer.encode("a").front(), tokenizer.encode(" cat").front(),
-                                    tokenizer.encode(" a").front()};
-  const Texts texts = {{ids[0], ids[1], ids[1], ids[2]}};
-  const TextScore scored = score_of({{2, 6.0}, {1, 4.0}});
-  const Perplexity by_hand = perplexity({&scored, 1}, texts, tokenizer);
-  CHECK(by_hand.bytes == 10);
-  CHECK(by_hand.words == 3);
-  // S / B = 1; s - n S / B = -2 and 2; sqrt(2 * 8) / 10 = 0.4.
-  CHECK(by_hand.by_byte.value == Approx(std::exp(1.0)).epsilon(1e-12));
-  CHECK(by_hand.by_byte.standard_error == Approx(0.4 * std::exp(1.0)).epsilon(1e-12));
-  CHECK(by_hand.bits_per_byte.standard_error == Approx(0.4 / std::log(2.0)).epsilon(1e-12));
+  const auto narrow = windows(two_block_model(), 400, 0);
+  REQUIRE(narrow.size() == 2);
+  CHECK(narrow[0].end == 301);
+  CHECK(narrow[1].begin == 150);
+  CHECK(windows(wide, 2001, 0).at(1).begin == 512);
+  CHECK(windows(wide, 5, 2).size() == 4);  // a window of two tokens has half a window of one
 }
 
 TEST_CASE("scoring tells its progress, and an exception from there cancels it") {

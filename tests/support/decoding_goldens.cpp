@@ -35,6 +35,15 @@ std::optional<std::filesystem::path> checkpoint_of(const Golden& golden, const s
   return std::nullopt;
 }
 
+const Engine* Engines::engine(const Golden& golden, const std::string& model) {
+  const auto [known, is_new] = engines_.try_emplace(model);
+  if (is_new) {
+    const auto path = checkpoint_of(golden, model);
+    if (path) known->second.emplace(Model::load(*path));
+  }
+  return known->second ? &*known->second : nullptr;
+}
+
 GenerationConfig config_of(nlohmann::json options) {
   if (options.value("do_sample", false)) options.erase("num_beams");
   // JSON has no infinity, so the goldens write "-inf".

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "gpt2/engine.h"
 #include "gpt2/generation_config.h"
 #include "gpt2/sampler.h"
 #include "support/golden.h"
@@ -25,6 +27,16 @@ namespace gpt2::test {
 /// none.
 [[nodiscard]] std::optional<std::filesystem::path> checkpoint_of(const Golden& golden,
                                                                  const std::string& model);
+
+/// The engines of the models whose checkpoints are on this machine.
+class Engines {
+ public:
+  /// Returns nullptr if there is no checkpoint. Loads each model once.
+  const Engine* engine(const Golden& golden, const std::string& model);
+
+ private:
+  std::map<std::string, std::optional<Engine>> engines_;
+};
 
 /// Reads the options of HuggingFace's generate() in a golden in the same way as a
 /// generation_config.json: if top_k is absent, it is 50. Ignores num_beams if do_sample is set.
