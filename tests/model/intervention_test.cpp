@@ -155,7 +155,6 @@ TEST_CASE("values of another text give what that text computes from them") {
   } cases[] = {{{embeddings}, 0, {ln_1_statistics, ln_1_output, block_output}},
                {{ln_1_output}, layer, {queries, keys, values}},
                {{queries, keys, values}, layer, {attention_weights, head_outputs}},
-               {{attention_weights, values}, layer, {head_outputs}},
                {{head_outputs}, layer, {attn_output}},
                {{ln_2_output}, layer, {mlp_activations}},
                {{mlp_activations}, layer, {mlp_output}},
