@@ -32,20 +32,7 @@ for command in $commands; do
   for option in $(gpt2 "$command" --help all | grep -oE '^  -[^ ]+' | tr ',' ' '); do
     grep -qF -- "${option//-/\\-}" "$page" || check "man page" "$command $option" "nothing"
   done
-  check "man page, a link to gpt2" 1 "$(grep -c '^\.BR gpt2 (1)' "$page")"
-  grep -q "^\.BR gpt2\\\\-$command (1)" "$pages/gpt2.1" ||
-    check "man page gpt2" "a link to gpt2-$command" "none"
 done
-# The name of an entry is an option and its value, and no part of what it does.
-check "man page, names" "" "$(sed -nE 's/^\.B (\\-[^ ]+ [^ ]+ .*)/\1/p' "$pages"/*)"
-check "man page, sections" \
-  "NAME SYNOPSIS DESCRIPTION COMMANDS ENVIRONMENT EXIT STATUS EXAMPLES SEE ALSO" \
-  "$(sed -n 's/^\.SH //p' "$pages/gpt2.1" | xargs)"
-for page in gpt2 gpt2-batch; do
-  check "man page $page, how to call batch" 1 \
-    "$(grep -cF '.B gpt2 batch [OPTIONS] IN' "$pages/$page.1")"
-done
-check "man page, exit status 3" ".B 3" "$(grep -A1 '^\.TP$' "$pages/gpt2.1" | grep -x '\.B 3')"
 if command -v groff >/dev/null; then
   for page in "$pages"/*; do
     check "groff's warnings about ${page##*/}" "" "$(groff -man -ww -z "$page" 2>&1)"

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "serve/schema.h"
 #include "support/catch.h"
 #include "support/http_client.h"
 #include "support/test_server.h"
@@ -46,15 +47,8 @@ inline void check_same(const nlohmann::json& choice, const nlohmann::json& writt
 /// part.
 inline nlohmann::json joined(const HttpResponse& response) {
   using nlohmann::json;
-  CHECK(response.status == 200);
-  CHECK(response.is_complete);
-  std::vector<std::string> events = response.events();
-  REQUIRE(!events.empty());
-  CHECK(events.back() == "[DONE]");
-  events.pop_back();
   std::map<std::size_t, json> choices;
-  for (const std::string& event : events) {
-    const json chunk = json::parse(event);
+  for (const json& chunk : chunks_of(response)) {
     for (const json& part : chunk["choices"]) {
       const auto [at, is_first] = choices.try_emplace(part["index"], part);
       if (is_first) continue;

@@ -61,14 +61,8 @@ json with(json object, const json& more) {
 
 // Joins the parts of a stream: the choices of a whole answer.
 json joined_chat(const HttpResponse& response, const std::string& usage = "") {
-  CHECK(response.status == 200);
-  CHECK(response.is_complete);
-  auto events = response.events();
-  CHECK(events.back() == "[DONE]");
-  events.pop_back();
   std::map<std::size_t, json> choices;
-  for (const std::string& event : events) {
-    const json chunk = json::parse(event);
+  for (const json& chunk : chunks_of(response)) {
     check_chat_chunk(chunk, chunk["choices"].empty() ? "object" : usage);
     for (const json& part : chunk["choices"]) {
       const bool is_first = !choices.contains(part["index"]);
@@ -189,8 +183,7 @@ TEST_CASE("n choices, their log-probabilities, and the same as a stream") {
   const json with_usage = {{"stream", true}, {"stream_options", {{"include_usage", true}}}};
   const HttpResponse stream = chat(with(body, with_usage));
   CHECK(joined_chat(stream, "null") == found["choices"]);
-  const auto events = stream.events();
-  const json last = json::parse(events.at(events.size() - 2));
+  const json last = chunks_of(stream).back();
   CHECK(last["choices"] == json::array());
   CHECK(last["usage"] == found["usage"]);
 }
@@ -235,14 +228,14 @@ TEST_CASE("the dialog form ends each message with the end-of-text token") {
 }
 
 TEST_CASE("two forms of chats have two fingerprints, because their answers differ") {
-  const auto fingerprint = [](const Words& options) {
-    const TestServer server(options);
+  std::vector<json> prints;
+  for (const Words& options : {Words{"--chat", "transcript"}, {"--chat", "dialog"}, {}}) {
     const json body = {{"messages", {user("Hi")}}, {"max_tokens", 1}};
-    return server.post("/v1/chat/completions", body).json()["system_fingerprint"];
-  };
-  const json transcript = fingerprint({"--chat", "transcript"});
-  CHECK(fingerprint({"--chat", "dialog"}) != transcript);
-  CHECK(fingerprint({}) == transcript);  // the bundled model is none of dialogs
+    const HttpResponse response = TestServer(options).post("/v1/chat/completions", body);
+    prints.push_back(response.json()["system_fingerprint"]);
+  }
+  CHECK(prints[0] != prints[1]);
+  CHECK(prints[0] == prints[2]);  // the bundled model is none of dialogs
 }
 
 }  // namespace gpt2::test::chat_test

@@ -335,14 +335,12 @@ TEST_CASE("the parts of a stream have the documented members, and usage if it is
     if (with_usage) body["stream_options"] = {{"include_usage", true}};
     const HttpResponse response = complete(body);
     CHECK(response.headers.at("content-type") == "text/event-stream");
-    auto events = response.events();
-    CHECK(events.back() == "[DONE]");
-    events.pop_back();
-    json head = json::parse(events.front());
+    const std::vector<json> chunks = chunks_of(response);
+    json head = chunks.front();
     head.erase("choices");
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      json chunk = json::parse(events[i]);
-      const bool is_usage = with_usage && i + 1 == events.size();
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      json chunk = chunks[i];
+      const bool is_usage = with_usage && i + 1 == chunks.size();
       check_completion(chunk, !with_usage ? "" : is_usage ? "object" : "null");
       CHECK(chunk["choices"].size() == (is_usage ? 0 : 1));
       if (is_usage) CHECK(chunk["usage"] == whole["usage"]);

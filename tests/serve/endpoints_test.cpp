@@ -108,6 +108,14 @@ TEST_CASE("embeddings are those of gpt2 embed with the length 1") {
   }
 }
 
+TEST_CASE("base64 is that of RFC 4648") {
+  CHECK(base64("") == "");
+  CHECK(base64("f") == "Zg==");
+  CHECK(base64("fo") == "Zm8=");
+  CHECK(base64("foo") == "Zm9v");
+  CHECK(base64("\xfb\xff\xbf") == "+/+/");
+}
+
 TEST_CASE("the input of embeddings is a text, token ids, or a list of these") {
   const std::string text = "The cat sat down.";
   const auto ids = bundled::tokenizer().encode(text);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "serve/schema.h"
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/test_server.h"
@@ -37,14 +38,8 @@ inline void check_serves(const TestServer& server) {
 
 /// Returns the text that a whole stream of a completion has.
 inline std::string streamed_text(const HttpResponse& response) {
-  CHECK(response.is_complete);
-  std::vector<std::string> events = response.events();
-  REQUIRE(!events.empty());
-  CHECK(events.back() == "[DONE]");
-  events.pop_back();
   std::string text;
-  for (const std::string& event : events) {
-    const nlohmann::json part = nlohmann::json::parse(event);
+  for (const nlohmann::json& part : chunks_of(response)) {
     text += part["choices"][0]["text"].get<std::string>();
   }
   return text;

@@ -3,8 +3,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "support/catch.h"
+#include "support/http_client.h"
 
 // The members of OpenAI's answers and their types, as
 // https://platform.openai.com/docs/api-reference documents them.
@@ -30,6 +32,19 @@ inline void check_shape(const nlohmann::json& value, const std::string& shape) {
     CHECK((is_whole || types.find(type) != types.npos));
   }
   CHECK(value.size() == count);
+}
+
+/// Returns the parts of a stream. Checks that it ends as it should.
+inline std::vector<nlohmann::json> chunks_of(const HttpResponse& response) {
+  CHECK(response.status == 200);
+  CHECK(response.is_complete);
+  std::vector<std::string> events = response.events();
+  REQUIRE(!events.empty());
+  CHECK(events.back() == "[DONE]");
+  events.pop_back();
+  std::vector<nlohmann::json> chunks;
+  for (const std::string& event : events) chunks.push_back(nlohmann::json::parse(event));
+  return chunks;
 }
 
 inline void check_usage(const nlohmann::json& usage) {
