@@ -54,7 +54,8 @@ TEST_CASE("hidden states of every layer are HuggingFace's") {
       const std::vector<TokenId> ids = ids_of(prompt.at("input_ids"));
       // Either the states of all layers or only the last ones, which come after ln_f.
       const bool has_all = prompt.contains("hidden_all");
-      const std::vector<double> all = golden.tensor(prompt[has_all ? "hidden_all" : "hidden_final"]);
+      const std::vector<double> all =
+          golden.tensor(prompt[has_all ? "hidden_all" : "hidden_final"]);
       const auto size = static_cast<std::ptrdiff_t>(ids.size() * model.config().n_embd);
       auto begin = all.begin();
       for (std::size_t layer = has_all ? 0 : n_layer; layer <= n_layer; ++layer, begin += size) {
@@ -129,7 +130,8 @@ TEST_CASE("hidden states have the same bits as an observer of a whole pass sees"
     CHECK(same_bits(last, std::span(seen).last(last.size())));
     CHECK(pieces.position() == ids.size());
     pieces.rewind(500);  // logits can be computed after hidden states
-    CHECK(same_bits(pieces.forward(std::span(ids).subspan(500)), session_of(odd_model(), 1).forward(ids)));
+    CHECK(same_bits(pieces.forward(std::span(ids).subspan(500)),
+                    session_of(odd_model(), 1).forward(ids)));
   }
 }
 

@@ -49,8 +49,7 @@ TEST_CASE("every field of a generation config is read, and null has no effect") 
   // A temperature that a float rounds to 0 is greedy.
   CHECK(parse(R"({"do_sample": true, "temperature": 1e-50})").sampling.temperature == 0.0f);
   // Keys whose values change nothing are accepted.
-  CHECK_NOTHROW(
-      parse(R"({"num_beams": 1, "repetition_penalty": 1.0, "no_repeat_ngram_size": 0,
+  CHECK_NOTHROW(parse(R"({"num_beams": 1, "repetition_penalty": 1.0, "no_repeat_ngram_size": 0,
                 "typical_p": 1.0, "min_length": 0, "bad_words_ids": null, "suppress_tokens": [],
                 "remove_invalid_values": false, "length_penalty": 2.0, "early_stopping": true,
                 "use_cache": false, "pad_token_id": 0})"));

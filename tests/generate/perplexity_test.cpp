@@ -57,7 +57,8 @@ double naive_nll(const Model& model, std::span<const TokenId> window, std::size_
 TEST_CASE("perplexity by windows equals HuggingFace's") {
   const Model model = tiny_model();
   const auto check = [&](std::size_t count, std::size_t windows, double perplexity) {
-    const PerplexityComparison result = compare_perplexity(model, model, std::span(kText).first(count), kNoProgress);
+    const PerplexityComparison result =
+        compare_perplexity(model, model, std::span(kText).first(count), kNoProgress);
     CHECK(result.tokens == count - 1);
     CHECK(result.windows == windows);
     // A mean negative log-likelihood has the error of a logit, which is 5e-6 in HuggingFace's own
@@ -78,7 +79,8 @@ TEST_CASE("comparing two models window by window gives the same as the naive com
   const Model b = tiny_model(WeightType::int4);
   const std::span<const TokenId> text = kText;
   std::vector<double> shares;
-  const PerplexityComparison result = compare_perplexity(a, b, text, [&](double share) { shares.push_back(share); });
+  const PerplexityComparison result =
+      compare_perplexity(a, b, text, [&](double share) { shares.push_back(share); });
   CHECK(shares == std::vector<double>{64.0 / 172, 96.0 / 172, 128.0 / 172, 160.0 / 172, 1.0});
 
   const double tokens[] = {63, 32, 32, 32, 12};

@@ -175,12 +175,12 @@ TEST_CASE("if every token is removed, greedy takes the first, and drawing is ref
   for (SamplingOptions options : {SamplingOptions{},
                                   {.top_k = 2},
                                   {.temperature = 0.5f,
-                                   .top_p = 0.5f,
-                                   .min_p = 0.5f,
-                                   .typical_p = 0.5f,
-                                   .epsilon_cutoff = 0.5f,
-                                   .eta_cutoff = 0.5f,
-                                   .renormalize_logits = true}}) {
+                                  .top_p = 0.5f,
+                                  .min_p = 0.5f,
+                                  .typical_p = 0.5f,
+                                  .epsilon_cutoff = 0.5f,
+                                  .eta_cutoff = 0.5f,
+                                  .renormalize_logits = true}}) {
     options.suppress_tokens = all;
     Sampler drawing(options, 3);
     check_bad_argument([&] { (void)drawing.sample(logits, all); }, {"no token", "after 3 tokens"});
@@ -197,7 +197,7 @@ TEST_CASE("ids outside the vocabulary are refused where an option reads them") {
                                            {.bad_words_ids = {{0, 1}}},
                                            {.sequence_bias = {{{0, 1}, 1.0f}}}}) {
       check_bad_argument([&] { (void)scores_of(options, logits, ids); },
-                    {"token 1", std::to_string(id), "vocabulary of 3"});
+                         {"token 1", std::to_string(id), "vocabulary of 3"});
     }
     CHECK(scores_of({.min_length = 9}, logits, ids) == logits);
   }
@@ -318,8 +318,9 @@ TEST_CASE("generate tells the sampler where the prompt ends, where the text must
     CHECK(result.tokens == tokens);
     if (!options.ignore_eos) CHECK(result.finish_reason == FinishReason::end_of_text);
   }
-  CHECK(write({.min_new_tokens = 4}, {.max_new_tokens = 9, .stop_tokens = {'e'}}, 0)
-            .tokens.size() >= 4);
+  CHECK(
+      write({.min_new_tokens = 4}, {.max_new_tokens = 9, .stop_tokens = {'e'}}, 0).tokens.size() >=
+      4);
   CHECK(write({.begin_suppress_tokens = {'c'}}, {.max_new_tokens = 1}, 0).tokens != Ids{'c'});
 }
 

@@ -48,8 +48,8 @@ void check_greedy_text(Session& session, const nlohmann::json& entry, SamplingOp
   CHECK((result.finish_reason == FinishReason::end_of_text) == ended);
 }
 
-void check_greedy_scores(std::optional<Session>& session, const Golden& golden, const nlohmann::json& entry,
-                         const SamplingOptions& sampling) {
+void check_greedy_scores(std::optional<Session>& session, const Golden& golden,
+                         const nlohmann::json& entry, const SamplingOptions& sampling) {
   const std::string processed_name = entry.at("processed");
   const std::size_t steps = golden.shape(processed_name)[0];
   const std::size_t width = golden.shape(processed_name)[1];

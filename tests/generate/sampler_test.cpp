@@ -35,11 +35,12 @@ struct Setting {
 Setting setting_of(nlohmann::json params, bool draws) {
   if (!params.contains("top_k")) params["top_k"] = 0;
   params["do_sample"] = draws;
-  return {config_of(params).sampling,
-          {.eos_token_id = {params.value("eos_token_id", 210)},
-           .prompt_length = params.value("begin_index", params.value("prompt_length", std::size_t{20})),
-           .max_length = params.value("max_length", std::size_t{100}),
-           .min_tokens_to_keep = params.value("min_tokens_to_keep", std::size_t{1})}};
+  return {
+      config_of(params).sampling,
+      {.eos_token_id = {params.value("eos_token_id", 210)},
+       .prompt_length = params.value("begin_index", params.value("prompt_length", std::size_t{20})),
+       .max_length = params.value("max_length", std::size_t{100}),
+       .min_tokens_to_keep = params.value("min_tokens_to_keep", std::size_t{1})}};
 }
 
 // Token ids for sequences of any length. If no option reads the ids, only their number matters.

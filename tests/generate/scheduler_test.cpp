@@ -282,8 +282,8 @@ TEST_CASE("a scheduler writes text, and ends it at stop strings") {
   for (std::size_t i = 0; i < 4; ++i) {
     Session session(test::bundled::model());
     std::string text;
-    const auto expected = generate(session, tokenizer(), tokenizer().encode(prompts[i]), options,
-                                   appends_to(text));
+    const auto expected =
+        generate(session, tokenizer(), tokenizer().encode(prompts[i]), options, appends_to(text));
     const auto result = results[i].get();
     CHECK(texts[i] == text);
     CHECK(result.tokens == expected.tokens);

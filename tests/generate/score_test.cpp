@@ -314,8 +314,8 @@ TEST_CASE("questions share forward passes") {
   // `progress` is called once for each pass.
   const auto passes = [](std::span<const ChoiceQuestion> questions) {
     std::size_t count = 0;
-    static_cast<void>(score_choices(Engine::shared(two_block_model()), questions, 0,
-                                    [&](double) { ++count; }));
+    static_cast<void>(
+        score_choices(Engine::shared(two_block_model()), questions, 0, [&](double) { ++count; }));
     return count;
   };
   const auto question = [](std::size_t context, std::size_t choices, std::size_t length) {
@@ -403,9 +403,8 @@ TEST_CASE("scoring refuses options out of range and tokens outside the vocabular
 
   const auto scores = score(engine, Texts{{1, 2, 3}});
   for (const Texts& others : {Texts{{1, 2}}, Texts{}}) {
-    check_bad_argument(
-        [&] { static_cast<void>(perplexity(scores, others, bundled::tokenizer())); },
-        {"texts that were scored"});
+    check_bad_argument([&] { static_cast<void>(perplexity(scores, others, bundled::tokenizer())); },
+                       {"texts that were scored"});
   }
   // Windows that score() cannot have made.
   for (const ScoredWindow& window : {ScoredWindow{.begin = 0, .first = 1, .end = 5, .labels = 4},
@@ -416,7 +415,9 @@ TEST_CASE("scoring refuses options out of range and tokens outside the vocabular
     check_bad_argument([&] { static_cast<void>(perplexity({&text, 1})); }, {"text 1, window 1"});
     const Texts ids = {{1, 2, 3, 4}};
     check_bad_argument(
-        [&] { static_cast<void>(perplexity({&text, 1}, ids, bundled::tokenizer())); },
+        [&] {
+          static_cast<void>(perplexity({&text, 1}, ids, bundled::tokenizer()));
+        },
         {"text 1, window 1"});
   }
 }

@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <future>
 #include <new>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -16,7 +15,6 @@
 #include "support/is_slow.h"
 #include "support/part_of_model.h"
 #include "support/passes.h"
-#include "support/refusal.h"
 
 namespace gpt2::test::speculation_test {
 
@@ -136,7 +134,7 @@ TEST_CASE("a text with drafts ends where it ends without") {
   at_token.stop_tokens = {write(greedy).result.tokens[37]};
   CHECK(write(at_token).result.finish_reason == FinishReason::end_of_text);
   check_all(at_token);
-  check_all(greedy, 0, 23);                                            // where the sink ends it
+  check_all(greedy, 0, 23);                                             // where the sink ends it
   for (const std::size_t room : {20, 21, 22}) check_all(greedy, room);  // the session is full
   for (const std::size_t count : {0, 1, 2, 3}) {
     GenerationOptions few = greedy;
@@ -204,7 +202,8 @@ TEST_CASE("a sink or processor that throws at any call leaves what was written i
         if (++calls == last) throw 1;
       };
       if (!sink_throws) {
-        options.sampling.processors = {[&](std::span<float>, std::span<const TokenId>) { count(); }};
+        options.sampling.processors = {
+            [&](std::span<float>, std::span<const TokenId>) { count(); }};
       } else {
         options.sampling.processors.clear();
       }

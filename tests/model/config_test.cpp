@@ -65,7 +65,8 @@ TEST_CASE("every field is read") {
   CHECK(config.eos_token_id == std::vector<gpt2::TokenId>{2});
 }
 
-TEST_CASE("aliases are honoured, and special token ids may be many, none or not in the vocabulary") {
+TEST_CASE(
+    "aliases are honoured, and special token ids may be many, none or not in the vocabulary") {
   const Config config = parse(R"({"hidden_size": 20, "max_position_embeddings": 7,
     "num_attention_heads": 4, "num_hidden_layers": 5})");
   CHECK(config.n_embd == 20);
@@ -177,8 +178,8 @@ TEST_CASE("refused: values of the wrong type, and numbers that cannot describe a
     for (const auto& [value, found] : values) {
       CAPTURE(key, value);
       check_refused([&] { (void)parse("{\"" + key + "\": " + value + "}"); },
-                          {"c: " + key, " is " + found, expected},
-                          is_name ? ErrorCode::unsupported : ErrorCode::invalid_file);
+                    {"c: " + key, " is " + found, expected},
+                    is_name ? ErrorCode::unsupported : ErrorCode::invalid_file);
     }
   }
   const std::pair<const char*, std::vector<std::string>> others[] = {

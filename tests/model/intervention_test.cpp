@@ -57,8 +57,7 @@ Change patch(const Seen& seen) {
       const std::size_t position = values.first + i;
       const std::size_t begin =
           is_triangle ? position * (position + 1) / 2 : position * values.cols;
-      std::copy_n(&from.at(begin), is_triangle ? position + 1 : values.cols,
-                  values.row(i).begin());
+      std::copy_n(&from.at(begin), is_triangle ? position + 1 : values.cols, values.row(i).begin());
     }
   };
 }
@@ -138,8 +137,8 @@ TEST_CASE("patching a text with its own activations changes no bit") {
     const Result same = run(text(), {.change = patch(own.seen), .changes = here});
     CHECK(same_bits(same.logits, own.logits));
     CHECK(same.seen.rows == own.seen.rows);
-    CHECK_FALSE(same_bits(run(text(), {.change = patch(other.seen), .changes = here}).logits,
-                          own.logits));
+    CHECK_FALSE(
+        same_bits(run(text(), {.change = patch(other.seen), .changes = here}).logits, own.logits));
   }
   CHECK(same_bits(run(text(), {.change = patch(own.seen)}).logits, own.logits));
 }
@@ -307,9 +306,9 @@ TEST_CASE("changes have the same bits in any batch or pieces, on every instructi
     for (std::size_t i = 0; i + 1 < std::size(cuts); ++i) {
       const std::size_t count = cuts[i + 1] - cuts[i];
       const std::span<float> part = std::span(logits).subspan(cuts[i] * vocab_size);
-      const Slice slices[] = {{&sessions[0], all.subspan(i, 1), {}},
-                              {&sessions[1], all.subspan(cuts[i], count),
-                               part.first(count * vocab_size)}};
+      const Slice slices[] = {
+          {&sessions[0], all.subspan(i, 1), {}},
+          {&sessions[1], all.subspan(cuts[i], count), part.first(count * vocab_size)}};
       forward(slices, {.see = see, .change = shake});
     }
     CHECK(same_bits(logits, expected.logits));
@@ -375,9 +374,9 @@ TEST_CASE("an exception of `change` reaches the caller after the pass") {
 }
 
 TEST_CASE("any values may be written") {
-  for (const float value : {std::numeric_limits<float>::quiet_NaN(),
-                            std::numeric_limits<float>::infinity(),
-                            -std::numeric_limits<float>::max(), 1e-45f}) {
+  for (const float value :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+        -std::numeric_limits<float>::max(), 1e-45f}) {
     for (const Observed what : all_places()) {
       CAPTURE(value, static_cast<int>(what));
       std::size_t calls = 0;

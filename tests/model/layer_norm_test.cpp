@@ -106,7 +106,8 @@ TEST_CASE("results are within the error bound of torch's layer_norm in double pr
   for (const auto& entry : golden.json.at("cases")) {
     const std::string name = entry.at("name");
     INFO(name);
-    if (golden.json.at("tensors").at(entry.at("x").get<std::string>()).at("dtype") != "f32") continue;
+    if (golden.json.at("tensors").at(entry.at("x").get<std::string>()).at("dtype") != "f32")
+      continue;
     const std::vector<float> x = golden.floats(entry.at("x"));
     const auto sizes = entry.at("normalized_shape").get<std::vector<std::size_t>>();
     const std::vector<double> expected = golden.tensor(entry.at("y_f64"));
@@ -125,7 +126,8 @@ TEST_CASE("results are within the error bound of torch's layer_norm in double pr
       const float* in = x.data() + row * n;
       const double deviation = std::sqrt(biased_variance_of(in, n) + static_cast<double>(eps));
       double most = 0.0;
-      for (std::size_t i = 0; i < n; ++i) most = std::max(most, std::abs(static_cast<double>(in[i])));
+      for (std::size_t i = 0; i < n; ++i)
+        most = std::max(most, std::abs(static_cast<double>(in[i])));
       const double shifted = k * u * most / deviation;
       for (std::size_t i = 0; i < n; ++i) {
         const double truth = expected[row * n + i];
@@ -134,9 +136,11 @@ TEST_CASE("results are within the error bound of torch's layer_norm in double pr
           CHECK(std::isfinite(actual) == false);
           continue;
         }
-        const double weight = has_weight ? std::abs(static_cast<double>(ln.weight.values()[i])) : 1.0;
+        const double weight =
+            has_weight ? std::abs(static_cast<double>(ln.weight.values()[i])) : 1.0;
         const double bias = has_bias ? std::abs(static_cast<double>(ln.bias.values()[i])) : 0.0;
-        const double normalised = std::abs((static_cast<double>(in[i]) - mean_of(in, n)) / deviation);
+        const double normalised =
+            std::abs((static_cast<double>(in[i]) - mean_of(in, n)) / deviation);
         // The shifted mean also enters the variance, as its square.
         const double tolerance =
             weight * (shifted + normalised * ((k + 8.0) * u + shifted * shifted)) + 2.0 * u * bias +
@@ -155,7 +159,7 @@ TEST_CASE("rows of subnormal numbers without epsilon are normalized") {
   constexpr float kTiny = 0x1p-149f;  // the smallest positive float; the mean lies between two
   LayerNorm norm({3}, 0.0f);
   const Tensor y = norm(Tensor(Shape{2, 3}, {kTiny, kTiny, 0, -2 * kTiny, 0, 3 * kTiny}));
-  const float expected[] = {0.70710678f,  0.70710678f, -1.4142136f,
+  const float expected[] = {0.70710678f, 0.70710678f, -1.4142136f,
                             -1.1355499f, -0.1622214f, 1.2977714f};
   for (std::size_t i = 0; i < 6; ++i) {
     INFO(i);

@@ -1,5 +1,6 @@
-// Compares what an observer of a pass sees with HuggingFace's numbers. intervention_test checks that
-// it has the same bits for any batch, division of the text, number of threads and instruction set.
+// Compares what an observer of a pass sees with HuggingFace's numbers. intervention_test checks
+// that it has the same bits for any batch, division of the text, number of threads and instruction
+// set.
 #include "gpt2/observer.h"
 
 #include <algorithm>

@@ -27,7 +27,8 @@ struct Type {
   std::uint64_t pin;
 };
 
-// The pin is the hash of the logits at all positions of the prompt below, in one piece, on one thread.
+// The pin is the hash of the logits at all positions of the prompt below, in one piece, on one
+// thread.
 constexpr Type kTypes[] = {
     {WeightType::f32, KVType::f32, "f32", 0xfb1ebf1ca1a723ae},
     {WeightType::f32, KVType::f16, "f32 with f16 keys", 0xa23f1565e9d5b926},
@@ -95,8 +96,8 @@ std::vector<float> run_in_batch(const Model& model, KVType kv_type, const std::v
   return logits[4];
 }
 
-// Returns the instruction sets to compare. If GPT2_TEST_SLOW is set, each type has one of those that
-// are not plain C++ in turn.
+// Returns the instruction sets to compare. If GPT2_TEST_SLOW is set, each type has one of those
+// that are not plain C++ in turn.
 std::vector<std::string> isas_of(const Type& type) {
   std::vector<std::string> names = available_isas();
   if (names.size() > 1 && is_slow()) names.pop_back();

@@ -73,8 +73,8 @@ double check_prompts(const Model& model, const Golden& golden) {
 }
 
 bool is_plain(const nlohmann::json& entry) {
-  for (const char* key : {"repetition_penalty", "no_repeat_ngram_size", "bad_words_ids", "min_length",
-                          "min_new_tokens"}) {
+  for (const char* key : {"repetition_penalty", "no_repeat_ngram_size", "bad_words_ids",
+                          "min_length", "min_new_tokens"}) {
     if (entry.contains(key)) return false;
   }
   return true;
@@ -127,8 +127,10 @@ void check_ragged_batch(const Model& model, const Golden& golden) {
   }
   forward(slices);
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    const auto begin = all.begin() + static_cast<std::ptrdiff_t>((i * width + padding[i]) * vocab_size);
-    const std::vector<double> expected(begin, begin + static_cast<std::ptrdiff_t>(logits[i].size()));
+    const auto begin =
+        all.begin() + static_cast<std::ptrdiff_t>((i * width + padding[i]) * vocab_size);
+    const std::vector<double> expected(begin,
+                                       begin + static_cast<std::ptrdiff_t>(logits[i].size()));
     CHECK(worst_difference(logits[i], expected) <= kLogitTolerance * test::range_of(expected));
   }
 
@@ -139,7 +141,8 @@ void check_ragged_batch(const Model& model, const Golden& golden) {
     slices.clear();
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       ids[i].push_back(greedy(std::span(logits[i]).last(vocab_size)));
-      slices.push_back({&sessions[i], std::span(ids[i]).last(1), std::span(logits[i]).last(vocab_size)});
+      slices.push_back(
+          {&sessions[i], std::span(ids[i]).last(1), std::span(logits[i]).last(vocab_size)});
     }
     if (step + 1 < steps) forward(slices);
   }
@@ -164,7 +167,8 @@ TEST_CASE("logits, log-probabilities and greedy ids equal HuggingFace's") {
     check_ragged_batch(model, golden);
     ++cases;
   }
-  WARN("compared " << cases << " cases and " << greedy_runs << " greedy runs with HuggingFace; worst "
+  WARN("compared " << cases << " cases and " << greedy_runs
+                   << " greedy runs with HuggingFace; worst "
                    << "logit difference " << worst << " of the logits' range");
   CHECK(cases >= 40);
 }

@@ -2,9 +2,9 @@
 #include "gpt2/session.h"
 
 #include <algorithm>
-#include <functional>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -140,7 +140,7 @@ TEST_CASE("invalid passes are refused and change nothing") {
   Session stranger(load("untied"));
   std::vector<float> logits(model.config().vocab_size * 3);
   const std::vector<Slice> passes[] = {
-      {{&session, two, logits}},                     // more logits than tokens
+      {{&session, two, logits}},                      // more logits than tokens
       {{&session, two, std::span(logits).first(5)}},  // not a whole row
       {{nullptr, two, {}}},
       {{&moved, two, {}}},
@@ -198,18 +198,12 @@ TEST_CASE("a session that was moved from is refused by all of its functions") {
     CHECK(test::refusal_of(call) == "the session was moved from");
   };
   const std::function<void()> calls[] = {
-      [&] { (void)session.forward(two); },
-      [&] { session.append(two); },
-      [&] { session.rewind(0); },
-      [&] { (void)session.slide(0, 1); },
-      [&] { (void)session.fork(); },
-      [&] { session.assign(session); },
-      [&] { session.assign(taken); },
-      [&] { taken.assign(session, 0); },
-      [&] { (void)session.tokens(); },
-      [&] { (void)session.history(); },
-      [&] { session.set_history({}); },
-      [&] { (void)session.engine(); },
+      [&] { (void)session.forward(two); }, [&] { session.append(two); },
+      [&] { session.rewind(0); },          [&] { (void)session.slide(0, 1); },
+      [&] { (void)session.fork(); },       [&] { session.assign(session); },
+      [&] { session.assign(taken); },      [&] { taken.assign(session, 0); },
+      [&] { (void)session.tokens(); },     [&] { (void)session.history(); },
+      [&] { session.set_history({}); },    [&] { (void)session.engine(); },
   };
   for (const auto& call : calls) refused(call);
   refused([&] { (void)generate(session, two, {}, nullptr); });

@@ -2,7 +2,6 @@
 // to one of them, each must behave, bit for bit, as if it had computed all its tokens itself.
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <optional>
 #include <random>
 #include <span>

@@ -77,7 +77,8 @@ TEST_CASE("the bits do not depend on the walks that an engine tries, or on packe
     };
     const bool is_vector = isa_name() != "scalar";
     if (type != WeightType::stored) {  // the products of int4 are too small to be listed
-      CHECK(any_of_few([](const auto&) { return true; }) == (type == WeightType::int8 && is_vector));
+      CHECK(any_of_few([](const auto&) { return true; }) ==
+            (type == WeightType::int8 && is_vector));
       continue;
     }
     for (std::size_t count = 64; count <= 128; count += 2) check(engine, count);
