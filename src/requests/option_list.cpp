@@ -40,7 +40,7 @@ Json row_json(const Field& of_table, const Values& defaults, const Values& of_co
               {"origin", name_of(field.origin)},
               {"type", form.type}};
   if constexpr (std::is_enum_v<T>) {
-    for (std::size_t i = 0; i < kNames<T>.size(); ++i) {
+    for (std::size_t i = 0; i < kNamesOf<T>.size(); ++i) {
       row["choices"].push_back(Json(OptionCodec<T>::write(static_cast<T>(i))));
     }
   }

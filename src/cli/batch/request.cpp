@@ -39,7 +39,7 @@ class RequestReader {
  private:
   void take_id(const json& object);
   void read_body(json& body);
-  void read_completion(Members& members);
+  void read_completion(json& body);
 
   BatchRequest& request_;
   const BatchSettings& settings_;
@@ -64,32 +64,31 @@ void refuse_lists(const json& body) {
   }
 }
 
-// Reads the members of a line in this command's own format. The command chooses the sequence.
-void RequestReader::read_completion(Members& members) {
-  CompletionRequest& request = request_.completion;
-  std::vector<TokenId> tokens = read_tokens(members, reader_, "prompt");
-  read_options(members, request.options, {"sequence"});
-  if (!context_.tokenizer && !request.options.stop.empty()) {
-    reject("stop: with --tokens, there is no tokenizer that could find texts: remove it");
-  }
-  const std::size_t samples = settings_.defaults.samples;
-  for (const char* const name : {"n", "num_return_sequences"}) {
-    const auto count = members.count(name, 1, GenerationConfig::kMaxSamples);
-    if (count && *count > samples) {
-      reject(name, " is ", *count, ", but --samples is ", samples,
-             ": give a --samples that no line exceeds");
-    }
-    request.n = request.best_of = count.value_or(request.n);
-  }
-  for (const char* const name : {"stream", "echo"}) {
-    if (!members.flag(name).value_or(false)) continue;
-    reject(name, " is true: remove it, or give --format openai");
-  }
+// Reads a line in this command's own format: the request that every door takes, without what has no
+// place in a record. Each line has as many texts as --samples says, unless it asks for fewer.
+void RequestReader::read_completion(json& body) {
   RequestContext context = context_;
-  context.truncate = members.flag("truncate").value_or(context.truncate);
-  context.max_length = read_max_length(members, context.max_length);
-  members.refuse_others();
-  add_prompt(request, std::move(tokens), context);
+  context.max_choices = GenerationConfig::kMaxSamples;
+  CompletionRequest& request = request_.completion;
+  const std::size_t samples = settings_.defaults.samples;
+  const bool has_n = body.contains("n") || body.contains("num_return_sequences");
+  if (body.contains("sequence")) reject("sequence: 'gpt2 batch' numbers the texts itself: remove it");
+  Members members(body);
+  const std::vector<TokenId> tokens = read_tokens(members, reader_, "prompt");
+  const std::size_t lost_bytes = request.lost_bytes;
+  body.erase("token_ids");
+  body["prompt"] = tokens.empty() ? json() : json(tokens);
+  request = read_completion_request(body, context);
+  request.lost_bytes = lost_bytes;
+  for (const auto& [is_set, name] : {std::pair(request.stream, "stream"), {request.echo, "echo"},
+                                     {request.best_of != request.n, "best_of"}}) {
+    if (is_set) reject(name, ": remove it, or give --format openai");
+  }
+  if (request.n > samples) {
+    reject("n is ", request.n, ", but --samples is ", samples,
+           ": give a --samples that no line exceeds");
+  }
+  if (!has_n) request.n = request.best_of = samples;
 }
 
 // Reads a line in this command's own format, or the body of a line in OpenAI's format.
@@ -102,22 +101,22 @@ void RequestReader::read_body(json& body) {
   }
   Members members(body);
   static_cast<void>(members.text("custom_id"));
-  if (settings_.openai) {
-    body.erase("custom_id");  // of a line that is a request without a "body"
-    request_.completion = read_completion_request(body, context_);
-    if (request_.completion.beams.num_beams > 1) {
-      reject("num_beams: 'gpt2 batch' has no beam search: remove it, or use 'gpt2 serve'");
-    }
-    return;
-  }
-  members.ignore({"model", "user"});
-  refuse_lists(body);
-  if (body.contains("text") || body.contains("choices")) {
+  if (!settings_.openai) refuse_lists(body);
+  if (!settings_.openai && (body.contains("text") || body.contains("choices"))) {
+    members.ignore({"model", "user"});
     request_.scoring = read_line_to_score(members, reader_, context_.config,
                                           context_.defaults.top_logprobs);
     return;
   }
-  read_completion(members);
+  body.erase("custom_id");  // of a line that is a request without a "body"
+  if (settings_.openai) {
+    request_.completion = read_completion_request(body, context_);
+  } else {
+    read_completion(body);
+  }
+  if (request_.completion.beams.num_beams > 1) {
+    reject("num_beams: 'gpt2 batch' has no beam search: remove it, or use 'gpt2 serve'");
+  }
 }
 
 void RequestReader::take_id(const json& object) {

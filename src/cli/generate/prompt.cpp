@@ -20,18 +20,6 @@ std::string read_text(const GenerateSettings& settings) {
   return read_prompt_input(file.empty() ? "-" : file);
 }
 
-// Refuses a prompt for which the context has no room after the tokens of --state, even after a
-// slide.
-void require_room(std::size_t before, std::size_t tokens, const GenerationOptions& options,
-                  std::size_t n_positions) {
-  const bool slides = options.overflow == Overflow::slide;
-  const std::size_t kept = slides ? std::min(before, options.keep) : before;
-  if (kept + tokens <= n_positions) return;
-  reject("the state ", slides ? "keeps " : "has ", counted(kept, "token"), " and the prompt has ",
-         tokens, ", but the model takes at most ", n_positions, ": shorten the prompt",
-         slides ? "" : ", or give --overflow slide");
-}
-
 }  // namespace
 
 Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
@@ -40,10 +28,8 @@ Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokeniz
   auto tokens = tokenizer ? encode(*tokenizer, text, {.add_special_tokens = before == 0})
                           : parse_tokens(text, config.vocab_size);
   if (!tokenizer) text = join(tokens);
-  if (before != 0) {
-    require_room(before, tokens.size(), settings.writing.options, config.n_positions);
-    return {std::move(tokens), std::move(text)};
-  }
+  // The session refuses a prompt for which it has no room.
+  if (before != 0) return {std::move(tokens), std::move(text)};
   if (tokens.empty()) tokens = {first_token(tokenizer, config)};
   const std::size_t size = tokens.size();
   const Writing& writing = settings.writing;

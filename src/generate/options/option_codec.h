@@ -115,11 +115,11 @@ struct OptionCodec<Number> {
 
 // The values of an enumeration as words, in their order.
 template <class T>
-inline constexpr std::array<const char*, 0> kNames = {};
+inline constexpr std::array<const char*, 0> kNamesOf = {};
 template <>
-inline constexpr std::array kNames<Overflow> = {"stop", "slide"};
+inline constexpr std::array kNamesOf<Overflow> = {"stop", "slide"};
 template <>
-inline constexpr std::array kNames<EarlyStopping> = {"false", "true", "never"};
+inline constexpr std::array kNamesOf<EarlyStopping> = {"false", "true", "never"};
 
 template <class T>
 requires std::is_enum_v<T>
@@ -129,7 +129,7 @@ struct OptionCodec<T> {
     if (name == "true" || name == "false") return name == "true";
     return name;
   }
-  static std::string write_text(T value) { return kNames<T>[static_cast<std::size_t>(value)]; }
+  static std::string write_text(T value) { return kNamesOf<T>[static_cast<std::size_t>(value)]; }
   static bool read(const nlohmann::json& from, const OptionRange&, T& value) {
     return find([&](T one) { return write(one) == from; }, value);
   }
@@ -138,9 +138,9 @@ struct OptionCodec<T> {
   }
   static OptionForm form(const OptionRange&) {
     OptionForm form = {"choice", "", "", ""};
-    for (std::size_t i = 0; i < kNames<T>.size(); ++i) {
+    for (std::size_t i = 0; i < kNamesOf<T>.size(); ++i) {
       const T value = static_cast<T>(i);
-      const char* const comma = i == 0 ? "" : i + 1 == kNames<T>.size() ? " or " : ", ";
+      const char* const comma = i == 0 ? "" : i + 1 == kNamesOf<T>.size() ? " or " : ", ";
       form.json += comma + write(value).dump();
       form.text += comma + write_text(value);
       form.word += (i == 0 ? "" : "|") + write_text(value);
@@ -148,15 +148,15 @@ struct OptionCodec<T> {
     return form;
   }
   static void check(std::string_view name, const OptionRange&, T value) {
-    if (static_cast<std::size_t>(value) < kNames<T>.size()) return;
+    if (static_cast<std::size_t>(value) < kNamesOf<T>.size()) return;
     reject(name, " has the value ", static_cast<int>(value), ", but the last one is ",
-           kNames<T>.size() - 1);
+           kNamesOf<T>.size() - 1);
   }
 
  private:
   template <class IsIt>
   static bool find(const IsIt& is_it, T& value) {
-    for (std::size_t i = 0; i < kNames<T>.size(); ++i) {
+    for (std::size_t i = 0; i < kNamesOf<T>.size(); ++i) {
       value = static_cast<T>(i);
       if (is_it(value)) return true;
     }
