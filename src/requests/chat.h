@@ -1,9 +1,8 @@
 #pragma once
 
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "requests/completion.h"
 #include "requests/completion_request.h"
@@ -34,16 +33,7 @@ enum class ChatForm {
 [[nodiscard]] Json chat_json(const AnswerHead& head, const CompletionRequest& request,
                              const Tokenizer& tokenizer, const CompletedPrompt& completed);
 
-/// Returns a part of an answer that is sent while it is being written: {"choices": [{"index",
-/// "delta", "logprobs", "finish_reason"}], ...}.
-[[nodiscard]] Json chat_chunk_json(const AnswerHead& head, std::size_t index, const Json& delta,
-                                   const Json& logprobs, std::optional<FinishReason> reason);
-
-/// Returns {"content": [...]}: the log-probabilities of tokens in the form of the chat API.
-[[nodiscard]] Json chat_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenId> tokens,
-                                      std::span<const TokenLogprob> scores);
-
-/// Returns the text of an answer without the space between "Assistant:" and its first word.
-[[nodiscard]] std::string chat_content(const std::string& text);
+/// Writes answers of the chat API.
+[[nodiscard]] std::unique_ptr<AnswerForm> chat_form(AnswerHead head, const Tokenizer& tokenizer);
 
 }  // namespace gpt2

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "base/utf8.h"
@@ -34,59 +35,33 @@ Json top_ids_json(const Tokenizer& tokenizer, TokenId id, const TokenLogprob& sc
   return top;
 }
 
-Json logprobs_of(const Tokenizer& tokenizer, const CompletionRequest& request,
-                 const CompletedPrompt& prompt, const CompletionChoice& choice) {
-  if (!request.with_logprobs) return nullptr;
-  LogprobLists lists(tokenizer, request.with_token_ids);
-  lists.begin(prompt);
-  lists.append(choice.result.tokens, choice.result.logprobs);
-  return lists.take();
-}
+// The lists of a choice's "logprobs", to which tokens are appended in order.
+class LogprobLists {
+ public:
+  LogprobLists(const Tokenizer& tokenizer, bool with_token_ids)
+      : tokenizer_(tokenizer), with_token_ids_(with_token_ids) {}
 
-// A text without tokens has no mean. It comes last, because 0 would be better than any mean.
-double mean_logprob(const CompletionChoice& choice) {
-  const std::vector<TokenLogprob>& scores = choice.result.logprobs;
-  if (scores.empty()) return -std::numeric_limits<double>::infinity();
-  double sum = 0.0;
-  for (const TokenLogprob& score : scores) sum += score.logprob;
-  return sum / static_cast<double>(scores.size());
-}
+  // Counts the characters of the prompt, of which an empty prompt has none. If the prompt has
+  // log-probabilities, appends its tokens.
+  void begin(const CompletedPrompt& prompt);
 
-Json choice_json(const std::string& text, std::size_t index, const Json& logprobs,
-                 const Json& reason) {
-  return {{"text", text}, {"index", index}, {"logprobs", logprobs}, {"finish_reason", reason}};
-}
+  // Appends one new token for each score. The text of an answer has no special tokens.
+  void append(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores);
 
-// Returns the member that a message is about, or null: its first word, if a colon follows, as in
-// "prompt[0]: expected ...", or if it is an option, as in the library's "logit_bias has ...".
-Json member_of(const std::string& message) {
-  const std::string word = message.substr(0, message.find_first_of(": "));
-  const bool is_member =
-      message.substr(word.size()).starts_with(": ") &&
-      word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789.[]") == std::string::npos;
-  return is_member || is_option(word) ? Json(word) : Json();
-}
+  // Returns {"tokens", "token_logprobs", "top_logprobs", "text_offset"}, and empties the lists.
+  // With token ids, there is also "top_token_ids": the texts of "top_logprobs" with their ids.
+  [[nodiscard]] Json take();
 
-}  // namespace
+ private:
+  void append_row(TokenId token, const TokenLogprob& score);
+  void skip(TokenId token);
 
-void keep_best(CompletedPrompt& prompt, std::size_t n) {
-  std::vector<CompletionChoice>& choices = prompt.choices;
-  for (const CompletionChoice& choice : choices) {
-    prompt.completion_tokens += choice.result.tokens.size();
-  }
-  if (choices.size() <= n) return;
-  std::ranges::stable_sort(choices, std::greater<>(), mean_logprob);
-  choices.erase(choices.begin() + static_cast<std::ptrdiff_t>(n), choices.end());
-}
-
-std::vector<TokenLogprob> prompt_logprobs(const Engine& engine, const std::vector<TokenId>& prompt,
-                                          std::size_t top, std::function<void(double)> progress) {
-  std::vector<TokenLogprob> logprobs = {{std::numeric_limits<float>::quiet_NaN(), 0, {}}};
-  if (prompt.size() < 2) return logprobs;
-  const auto scores =
-      score(engine, {&prompt, 1}, {.top_logprobs = top, .progress = std::move(progress)});
-  return scores.front().tokens;
-}
+  const Tokenizer& tokenizer_;
+  const bool with_token_ids_;
+  std::size_t offset_ = 0;  // in characters, from the beginning of the prompt
+  std::string last_ = {};   // the bytes so far of the last character
+  std::vector<Json> rows_ = {};
+};
 
 void LogprobLists::begin(const CompletedPrompt& prompt) {
   const std::vector<TokenId>& tokens = prompt.prompt.tokens;
@@ -136,6 +111,127 @@ Json LogprobLists::take() {
   return lists;
 }
 
+Json logprobs_of(const Tokenizer& tokenizer, const CompletionRequest& request,
+                 const CompletedPrompt& prompt, const CompletionChoice& choice) {
+  if (!request.with_logprobs) return nullptr;
+  LogprobLists lists(tokenizer, request.with_token_ids);
+  lists.begin(prompt);
+  lists.append(choice.result.tokens, choice.result.logprobs);
+  return lists.take();
+}
+
+// A text without tokens has no mean. It comes last, because 0 would be better than any mean.
+double mean_logprob(const CompletionChoice& choice) {
+  const std::vector<TokenLogprob>& scores = choice.result.logprobs;
+  if (scores.empty()) return -std::numeric_limits<double>::infinity();
+  double sum = 0.0;
+  for (const TokenLogprob& score : scores) sum += score.logprob;
+  return sum / static_cast<double>(scores.size());
+}
+
+Json choice_json(const std::string& text, std::size_t index, const Json& logprobs,
+                 const Json& reason) {
+  return {{"text", text}, {"index", index}, {"logprobs", logprobs}, {"finish_reason", reason}};
+}
+
+// Adds the ids of tokens to a choice of an answer, by the names that vLLM gives them.
+void add_token_ids(Json& choice, std::span<const TokenId> prompt, std::span<const TokenId> tokens) {
+  if (!prompt.empty()) choice["prompt_token_ids"] = prompt;
+  choice["token_ids"] = tokens;
+}
+
+// The text that precedes a choice because of `echo`.
+std::string echo_text(const Tokenizer& tokenizer, const CompletionPrompt& prompt) {
+  return prompt.is_empty ? "" : tokenizer.decode(prompt.tokens);
+}
+
+// A part of a stream. The last part of a choice has a reason why it ended.
+Json completion_chunk_json(const AnswerHead& head, std::size_t index, const std::string& text,
+                           const Json& logprobs, std::optional<FinishReason> reason) {
+  Json answer = head_json(head, "text_completion");
+  answer["choices"] = Json::array(
+      {choice_json(text, index, logprobs, reason ? Json(finish_reason_of(*reason)) : Json())});
+  return answer;
+}
+
+class CompletionAnswer : public AnswerForm {
+ public:
+  CompletionAnswer(AnswerHead head, const Tokenizer& tokenizer, bool with_token_ids)
+      : head_(std::move(head)), tokenizer_(tokenizer), with_token_ids_(with_token_ids) {}
+
+  [[nodiscard]] Json whole(const CompletionRequest& request,
+                           const std::vector<CompletedPrompt>& prompts) const override {
+    return completion_json(head_, request, tokenizer_, prompts);
+  }
+
+  [[nodiscard]] Json begin(std::size_t index, const CompletionRequest& request,
+                           const CompletedPrompt& prompt) override {
+    LogprobLists& lists = lists_.try_emplace(index, tokenizer_, with_token_ids_).first->second;
+    lists.begin(prompt);
+    const Json logprobs = prompt.logprobs.empty() ? Json() : lists.take();
+    if (!request.echo && !with_token_ids_) return nullptr;
+    const std::string text = request.echo ? echo_text(tokenizer_, prompt.prompt) : "";
+    return chunk(index, text, prompt.prompt.tokens, {}, logprobs);
+  }
+
+  [[nodiscard]] Json part(std::size_t index, const std::string& text,
+                          std::span<const TokenId> tokens,
+                          std::span<const TokenLogprob> scores) override {
+    LogprobLists& lists = lists_.at(index);
+    lists.append(tokens, scores);
+    return chunk(index, text, {}, tokens, scores.empty() ? Json() : lists.take());
+  }
+
+  [[nodiscard]] Json end(std::size_t index, FinishReason reason) override {
+    return completion_chunk_json(head_, index, "", nullptr, reason);
+  }
+
+ private:
+  [[nodiscard]] Json chunk(std::size_t index, const std::string& text,
+                           std::span<const TokenId> prompt, std::span<const TokenId> tokens,
+                           const Json& logprobs) const {
+    Json answer = completion_chunk_json(head_, index, text, logprobs, {});
+    if (with_token_ids_) add_token_ids(answer["choices"][0], prompt, tokens);
+    return answer;
+  }
+
+  const AnswerHead head_;
+  const Tokenizer& tokenizer_;
+  const bool with_token_ids_;
+  std::map<std::size_t, LogprobLists> lists_;  // by choice
+};
+
+// Returns the member that a message is about, or null: its first word, if a colon follows, as in
+// "prompt[0]: expected ...", or if it is an option, as in the library's "logit_bias has ...".
+Json member_of(const std::string& message) {
+  const std::string word = message.substr(0, message.find_first_of(": "));
+  const bool is_member =
+      message.substr(word.size()).starts_with(": ") &&
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789.[]") == std::string::npos;
+  return is_member || is_option(word) ? Json(word) : Json();
+}
+
+}  // namespace
+
+void keep_best(CompletedPrompt& prompt, std::size_t n) {
+  std::vector<CompletionChoice>& choices = prompt.choices;
+  for (const CompletionChoice& choice : choices) {
+    prompt.completion_tokens += choice.result.tokens.size();
+  }
+  if (choices.size() <= n) return;
+  std::ranges::stable_sort(choices, std::greater<>(), mean_logprob);
+  choices.erase(choices.begin() + static_cast<std::ptrdiff_t>(n), choices.end());
+}
+
+std::vector<TokenLogprob> prompt_logprobs(const Engine& engine, const std::vector<TokenId>& prompt,
+                                          std::size_t top, std::function<void(double)> progress) {
+  std::vector<TokenLogprob> logprobs = {{std::numeric_limits<float>::quiet_NaN(), 0, {}}};
+  if (prompt.size() < 2) return logprobs;
+  const auto scores =
+      score(engine, {&prompt, 1}, {.top_logprobs = top, .progress = std::move(progress)});
+  return scores.front().tokens;
+}
+
 Json completion_json(const AnswerHead& head, const CompletionRequest& request,
                      const Tokenizer& tokenizer, const std::vector<CompletedPrompt>& prompts) {
   Json list = Json::array();
@@ -156,12 +252,9 @@ Json completion_json(const AnswerHead& head, const CompletionRequest& request,
   return answer;
 }
 
-Json completion_chunk_json(const AnswerHead& head, std::size_t index, const std::string& text,
-                           const Json& logprobs, std::optional<FinishReason> reason) {
-  Json answer = head_json(head, "text_completion");
-  answer["choices"] = Json::array(
-      {choice_json(text, index, logprobs, reason ? Json(finish_reason_of(*reason)) : Json())});
-  return answer;
+std::unique_ptr<AnswerForm> completion_form(AnswerHead head, const Tokenizer& tokenizer,
+                                            bool with_token_ids) {
+  return std::make_unique<CompletionAnswer>(std::move(head), tokenizer, with_token_ids);
 }
 
 Json head_json(const AnswerHead& head, const char* object) {
@@ -169,15 +262,6 @@ Json head_json(const AnswerHead& head, const char* object) {
       {"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
   if (!head.fingerprint.empty()) answer["system_fingerprint"] = head.fingerprint;
   return answer;
-}
-
-void add_token_ids(Json& choice, std::span<const TokenId> prompt, std::span<const TokenId> tokens) {
-  if (!prompt.empty()) choice["prompt_token_ids"] = prompt;
-  choice["token_ids"] = tokens;
-}
-
-std::string echo_text(const Tokenizer& tokenizer, const CompletionPrompt& prompt) {
-  return prompt.is_empty ? "" : tokenizer.decode(prompt.tokens);
 }
 
 Json usage_json(std::span<const CompletedPrompt> prompts) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -64,51 +65,38 @@ void keep_best(CompletedPrompt& prompt, std::size_t n);
                                                         std::size_t top,
                                                         std::function<void(double)> progress = {});
 
-/// The lists of a choice's "logprobs", to which tokens are appended in order.
-class LogprobLists {
- public:
-  LogprobLists(const Tokenizer& tokenizer, bool with_token_ids)
-      : tokenizer_(tokenizer), with_token_ids_(with_token_ids) {}
-
-  /// Counts the characters of the prompt, of which an empty prompt has none. If the prompt has
-  /// log-probabilities, appends its tokens.
-  void begin(const CompletedPrompt& prompt);
-
-  /// Appends one new token for each score. The text of an answer has no special tokens.
-  void append(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores);
-
-  /// Returns {"tokens", "token_logprobs", "top_logprobs", "text_offset"}, and empties the lists.
-  /// With token ids, there is also "top_token_ids": the texts of "top_logprobs" with their ids.
-  [[nodiscard]] Json take();
-
- private:
-  void append_row(TokenId token, const TokenLogprob& score);
-  void skip(TokenId token);
-
-  const Tokenizer& tokenizer_;
-  const bool with_token_ids_;
-  std::size_t offset_ = 0;  // in characters, from the beginning of the prompt
-  std::string last_ = {};   // the bytes so far of the last character
-  std::vector<Json> rows_ = {};
-};
-
 /// Returns the body of an answer: {"id", "object", "created", "model", "choices", "usage"}.
 [[nodiscard]] Json completion_json(const AnswerHead& head, const CompletionRequest& request,
                                    const Tokenizer& tokenizer,
                                    const std::vector<CompletedPrompt>& prompts);
 
-/// Returns a part of an answer that is sent while it is being written. The last part of a choice
-/// has a reason why it ended.
-[[nodiscard]] Json completion_chunk_json(const AnswerHead& head, std::size_t index,
-                                         const std::string& text, const Json& logprobs,
-                                         std::optional<FinishReason> reason);
+/// The form of the answers of one endpoint: of completions, or of chat. One object serves one
+/// answer, because the parts of a stream depend on those before.
+class AnswerForm {
+ public:
+  virtual ~AnswerForm() = default;
 
-/// Adds the ids of tokens to a choice of an answer, by the names that vLLM gives them:
-/// "prompt_token_ids", unless there are none, and "token_ids", the new tokens.
-void add_token_ids(Json& choice, std::span<const TokenId> prompt, std::span<const TokenId> tokens);
+  /// The body of a whole answer.
+  [[nodiscard]] virtual Json whole(const CompletionRequest& request,
+                                   const std::vector<CompletedPrompt>& prompts) const = 0;
 
-/// Returns the text that precedes a choice because of `echo`. It is empty for an empty prompt.
-[[nodiscard]] std::string echo_text(const Tokenizer& tokenizer, const CompletionPrompt& prompt);
+  /// The part of a stream with which a choice begins, or null if there is none.
+  [[nodiscard]] virtual Json begin(std::size_t index, const CompletionRequest& request,
+                                   const CompletedPrompt& prompt) = 0;
+
+  /// A further part of the choice: text, and the tokens and log-probabilities that are new.
+  [[nodiscard]] virtual Json part(std::size_t index, const std::string& text,
+                                  std::span<const TokenId> tokens,
+                                  std::span<const TokenLogprob> scores) = 0;
+
+  /// The last part of the choice.
+  [[nodiscard]] virtual Json end(std::size_t index, FinishReason reason) = 0;
+};
+
+/// Writes answers of the completions API.
+[[nodiscard]] std::unique_ptr<AnswerForm> completion_form(AnswerHead head,
+                                                          const Tokenizer& tokenizer,
+                                                          bool with_token_ids);
 
 /// Returns {"prompt_tokens", "completion_tokens", "total_tokens"}.
 [[nodiscard]] Json usage_json(std::span<const CompletedPrompt> prompts);

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <memory>
 
+#include "requests/completion.h"
 #include "requests/completion_request.h"
 #include "requests/embedding.h"
 #include "requests/inspection.h"
-#include "serve/answer_form.h"
 #include "serve/call.h"
 #include "serve/served_model.h"
 
