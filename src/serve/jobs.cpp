@@ -58,6 +58,12 @@ std::size_t beam_bytes(const CompletionRequest& request, const ServedModel& mode
   return request.beams.num_beams * (one + sizeof(float) * model.config.vocab_size);
 }
 
+std::size_t tokens_of(const EmbeddingRequest& request) {
+  std::size_t tokens = 0;
+  for (const auto& input : request.inputs) tokens += input.size();
+  return tokens;
+}
+
 // What is new of a text and has not been sent yet.
 struct News {
   std::string text = {};
@@ -181,45 +187,26 @@ void CompletionJob::answer() {
   call_->end_stream();
 }
 
-class EmbeddingJob : public Job {
+// A request whose answer takes passes of its own only, and is sent as a whole.
+class OwnPassesJob : public Job {
  public:
-  EmbeddingJob(const ServedModel& model, EmbeddingRequest request, std::shared_ptr<Call> call)
-      : Job(std::move(call)), model_(model), request_(std::move(request)) {}
+  using Compute = std::function<HttpAnswer(const std::function<void(double)>& progress)>;
+
+  /// `tokens`: how many the request has.
+  OwnPassesJob(std::size_t tokens, Compute compute, std::shared_ptr<Call> call)
+      : Job(std::move(call)), tokens_(tokens), compute_(std::move(compute)) {}
 
   [[nodiscard]] bool has_own_passes() const override { return true; }
 
   void compute(const std::function<void()>& between) override {
-    EmbedOptions options = request_.options;
-    options.progress = [&](double) { pause(between); };
-    auto vectors = embed(model_.engine, request_.inputs, options);
-    for (const auto& input : request_.inputs) call_->metrics.count_tokens(input.size(), 0);
-    call_->send(200, embedding_json(request_, model_.name, std::move(vectors)));
+    HttpAnswer answer = compute_([&](double) { pause(between); });
+    call_->metrics.count_tokens(tokens_, 0);
+    call_->send(std::move(answer));
   }
 
  private:
-  const ServedModel& model_;
-  const EmbeddingRequest request_;
-};
-
-class InspectJob : public Job {
- public:
-  InspectJob(const ServedModel& model, InspectionRequest request, std::shared_ptr<Call> call)
-      : Job(std::move(call)), model_(model), request_(std::move(request)) {}
-
-  [[nodiscard]] bool has_own_passes() const override { return true; }
-
-  void compute(const std::function<void()>& between) override {
-    const InspectionResult result =
-        run_inspection(model_.engine, request_, [&](double) { pause(between); });
-    const InspectedModel of = {model_.name, model_.engine.model(), model_.tokenizer};
-    std::string page = inspection_page(request_, result, of);
-    call_->metrics.count_tokens(request_.tokens.size(), 0);
-    call_->send({.body = std::move(page), .content_type = "text/html; charset=utf-8"});
-  }
-
- private:
-  const ServedModel& model_;
-  const InspectionRequest request_;
+  const std::size_t tokens_;
+  const Compute compute_;
 };
 
 }  // namespace
@@ -247,9 +234,7 @@ std::size_t held_bytes(const CompletionRequest& request, const ServedModel& mode
 }
 
 std::size_t held_bytes(const EmbeddingRequest& request) {
-  std::size_t tokens = 0;
-  for (const auto& input : request.inputs) tokens += input.size();
-  return sizeof(TokenId) * tokens;
+  return sizeof(TokenId) * tokens_of(request);
 }
 
 std::size_t held_bytes(const InspectionRequest& request, const ServedModel& model) {
@@ -271,13 +256,27 @@ std::unique_ptr<Job> completion_job(ServedModel& model, CompletionRequest reques
 
 std::unique_ptr<Job> embedding_job(const ServedModel& model, EmbeddingRequest request,
                                    std::shared_ptr<Call> call) {
-  return std::make_unique<EmbeddingJob>(model, std::move(request), std::move(call));
+  const std::size_t tokens = tokens_of(request);
+  auto compute = [&model, request = std::move(request)](const auto& progress) {
+    EmbedOptions options = request.options;
+    options.progress = progress;
+    auto vectors = embed(model.engine, request.inputs, options);
+    return json_answer(200, embedding_json(request, model.name, std::move(vectors)));
+  };
+  return std::make_unique<OwnPassesJob>(tokens, std::move(compute), std::move(call));
 }
 
 std::unique_ptr<Job> inspect_job(const ServedModel& model, InspectionRequest request,
                                  std::shared_ptr<Call> call) {
   request.with_attention = true;  // the page always shows them
-  return std::make_unique<InspectJob>(model, std::move(request), std::move(call));
+  const std::size_t tokens = request.tokens.size();
+  auto compute = [&model, request = std::move(request)](const auto& progress) {
+    const InspectionResult result = run_inspection(model.engine, request, progress);
+    const InspectedModel of = {model.name, model.engine.model(), model.tokenizer};
+    return HttpAnswer{.body = inspection_page(request, result, of),
+                      .content_type = "text/html; charset=utf-8"};
+  };
+  return std::make_unique<OwnPassesJob>(tokens, std::move(compute), std::move(call));
 }
 
 }  // namespace gpt2::serve
