@@ -38,8 +38,6 @@ static_assert(static_cast<int>(Observed::mlp_activations) == GPT2_OBSERVED_MLP_A
 static_assert(static_cast<int>(Observed::attention_weights) == GPT2_OBSERVED_ATTENTION_WEIGHTS);
 static_assert(static_cast<int>(Observed::ln_f_output) == GPT2_OBSERVED_LN_F_OUTPUT);
 
-constexpr std::size_t kMaxThreads = 1024;
-
 std::unique_ptr<gpt2_session> make_session(Session session) {
   auto shared = std::make_shared<SharedSession>(SharedSession{.session = std::move(session)});
   return make_handle<gpt2_session>(std::move(shared));
@@ -152,7 +150,7 @@ gpt2_status gpt2_engine_new(const gpt2_model* model, const char* options, gpt2_e
     constexpr std::array<std::string_view, 3> kTypes = {"auto", "f32", "f16"};
     JsonArgument given(options, "the options");
     gpt2::EngineOptions engine;
-    const auto threads = given.members().count("threads", 0, kMaxThreads);
+    const auto threads = given.members().count("threads", 0, gpt2::EngineOptions::kMaxThreads);
     engine.threads = static_cast<int>(threads.value_or(0));
     engine.kv_type = static_cast<gpt2::KVType>(given.word("kv_type", kTypes));
     given.members().refuse_others();

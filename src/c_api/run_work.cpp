@@ -20,7 +20,7 @@
 namespace gpt2::c_api {
 namespace {
 
-constexpr std::size_t kMaxTexts = 1 << 20;  // prompts, and texts of each
+constexpr std::size_t kMaxTextsOfRun = 1 << 20;  // prompts, and texts of each
 
 // Returns about how many bytes the JSON of the texts has.
 std::size_t size_of(const std::vector<CompletedPrompt>& prompts) {
@@ -142,7 +142,7 @@ Work generate(const RunArguments& of) {
   GenerationOptions defaults = own_defaults();
   take_own_members(of.request, config_of(of).vocab_size, of.state, defaults);
   RequestContext context = {of.tokenizer, config_of(of), defaults};
-  context.max_prompts = context.max_choices = kMaxTexts;
+  context.max_prompts = context.max_choices = kMaxTextsOfRun;
   CompletionRequest request = read_completion_request(of.request.root(), context);
   check_sampling(request, config_of(of).vocab_size);
   return write(of, std::move(request), own_writer(of.tokenizer));

@@ -76,13 +76,13 @@ constexpr auto kColumn = [] {
   for (std::size_t isa = 0; isa < column.size(); ++isa) column[isa] = kIsas[isa].*kMember;
   return column;
 }();
-constexpr const auto& kNames = kColumn<&InstructionSet::name>;
+constexpr const auto& kIsaNames = kColumn<&InstructionSet::name>;
 constexpr const auto& kCanRun = kColumn<&InstructionSet::can_run>;
 
 // Returns the index of the instruction set of this name, or kNoIsa if it is not available.
 std::size_t find(std::string_view name) noexcept {
   for (std::size_t isa = 0; isa < kNoIsa; ++isa) {
-    if (kNames[isa] == name && kCanRun[isa]()) return isa;
+    if (kIsaNames[isa] == name && kCanRun[isa]()) return isa;
   }
   return kNoIsa;
 }
@@ -146,14 +146,14 @@ void require_isa() {
 std::vector<std::string> available_isas() {
   std::vector<std::string> names;
   for (std::size_t isa = 0; isa < kNoIsa; ++isa) {
-    if (kCanRun[isa]()) names.emplace_back(kNames[isa]);
+    if (kCanRun[isa]()) names.emplace_back(kIsaNames[isa]);
   }
   return names;
 }
 
 std::string_view isa_name() {
   require_isa();
-  return kNames[isa_in_use()];
+  return kIsaNames[isa_in_use()];
 }
 
 void force_isa(std::string_view name) {

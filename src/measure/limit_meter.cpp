@@ -10,10 +10,10 @@ namespace gpt2 {
 namespace {
 
 // How many floats a thread reads before it checks the clock again: 1 MiB, which takes about 50 us.
-constexpr std::size_t kPiece = std::size_t{1} << 18;
+constexpr std::size_t kMeasuredPiece = std::size_t{1} << 18;
 
 // How many steps of arithmetic a thread does before it checks the clock again. They take about the
-// same time as reading kPiece floats.
+// same time as reading kMeasuredPiece floats.
 constexpr std::size_t kSteps = 50'000 * kLimitStep;
 
 // measure() divides its time equally among the ways to read and the two kinds of arithmetic. Each
@@ -42,8 +42,8 @@ double rate_of(Team& team, const Step& step) {
 }  // namespace
 
 LimitMeter::LimitMeter(int threads, std::size_t bytes)
-    : team_(threads), memory_(round_up(bytes / sizeof(float), kPiece)) {
-  team_.for_ranges(memory_.size(), kPiece, [&](std::size_t begin, std::size_t end, int) {
+    : team_(threads), memory_(round_up(bytes / sizeof(float), kMeasuredPiece)) {
+  team_.for_ranges(memory_.size(), kMeasuredPiece, [&](std::size_t begin, std::size_t end, int) {
     std::fill(memory_.data() + begin, memory_.data() + end, 1.0f);
   });
 }
@@ -55,13 +55,13 @@ Work LimitMeter::measure() {
   double pieces = 0.0;
   for (const auto read : k.read_limit) {
     pieces = std::max(pieces, rate_of(team_, [&] {
-                        return read(memory_.data() + next_++ * kPiece % memory_.size(), kPiece);
+                        return read(memory_.data() + next_++ * kMeasuredPiece % memory_.size(), kMeasuredPiece);
                       }));
   }
   const double fmas = kSteps * kLanes * rate_of(team_, [&] { return k.fma_limit(kSteps); });
   const double dots = kSteps * kLanes * rate_of(team_, [&] { return k.dot_limit(kSteps); });
   return {
-      .bytes = kPiece * sizeof(float) * pieces, .flop = 2.0 * fmas, .int8_ops = 2.0 * 4.0 * dots};
+      .bytes = kMeasuredPiece * sizeof(float) * pieces, .flop = 2.0 * fmas, .int8_ops = 2.0 * 4.0 * dots};
 }
 
 }  // namespace gpt2

@@ -70,7 +70,7 @@ TextTarget target_of(const std::optional<Tokenizer>& tokenizer, std::size_t inde
 }
 
 // A text that the scheduler writes, or that has ended and waits for those before it.
-struct Text {
+struct RunText {
   std::size_t index;
   WrittenPointer written = std::make_shared<Written>();
   std::future<GenerationResult> future = {};
@@ -134,7 +134,7 @@ class CompletionRun::Impl {
   [[nodiscard]] GenerationOptions options_of(std::size_t index) const;
   void search(CompletedPrompt& prompt, const std::function<void()>& pause);
   void submit_next();
-  void take(Text& text);
+  void take(RunText& text);
   void take_first();
 
   const CompletionRequest request_;
@@ -146,7 +146,7 @@ class CompletionRun::Impl {
   bool is_computed_ = false;
   std::size_t next_;         // the index of the next text to be submitted
   std::size_t first_;        // that of the first one of texts_
-  std::deque<Text> texts_;
+  std::deque<RunText> texts_;
   std::unique_ptr<SessionText> in_session_;
   bool is_stepping_ = false;  // whether a pass of the session is on the stack
   std::exception_ptr error_;  // the first one, if it ends the run
@@ -157,7 +157,7 @@ void CompletionRun::Impl::begin_in(Session& session) {
     reject("a session has one text: leave out \"n\", \"best_of\", \"num_beams\" and \"echo\"");
   }
   is_computed_ = true;
-  Text& text = texts_.emplace_back(Text{.index = next_++});
+  RunText& text = texts_.emplace_back(RunText{.index = next_++});
   const TextTarget target = target_of(tokenizer_, 0, link_, text.written);
   const GenerationOptions options = options_of(0);
   check_target(target, options, engine_.model().config());
@@ -248,7 +248,7 @@ bool CompletionRun::Impl::may_submit() const {
 }
 
 void CompletionRun::Impl::submit_next() {
-  Text& text = texts_.emplace_back(Text{.index = next_++});
+  RunText& text = texts_.emplace_back(RunText{.index = next_++});
   try {
     const CompletionPrompt& prompt = request_.prompts[text.index / request_.best_of];
     text.future = scheduler_->submit(prompt.tokens, options_of(text.index),
@@ -261,7 +261,7 @@ void CompletionRun::Impl::submit_next() {
 }
 
 // Takes the result of a text if it has ended.
-void CompletionRun::Impl::take(Text& text) {
+void CompletionRun::Impl::take(RunText& text) {
   if (text.ended || text.future.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
     return;
   }
@@ -281,7 +281,7 @@ void CompletionRun::Impl::take(Text& text) {
 
 // Gives the first text, which has ended, to the door or to its prompt.
 void CompletionRun::Impl::take_first() {
-  Text text = std::move(texts_.front());
+  RunText text = std::move(texts_.front());
   texts_.pop_front();
   const auto& on_choice = link_->events.on_choice;
   if (on_choice) return link_->tell(on_choice, std::move(*text.ended));
@@ -290,7 +290,7 @@ void CompletionRun::Impl::take_first() {
 
 bool CompletionRun::Impl::advance() {
   compute({});
-  for (Text& text : texts_) take(text);
+  for (RunText& text : texts_) take(text);
   while (!texts_.empty() && texts_.front().ended) take_first();
   while (may_submit() && texts_.size() < kMaxTexts) submit_next();
   return !finished();

@@ -224,19 +224,19 @@ Perplexity checked_perplexity(const Model& model, const std::optional<Tokenizer>
 }
 
 Json perplexity_json(const Perplexity& found, const ScoreOptions& options) {
-  Json json = {{"tokens", found.tokens},   {"words", found.words},       {"bytes", found.bytes},
+  Json record = {{"tokens", found.tokens},   {"words", found.words},       {"bytes", found.bytes},
                {"windows", found.windows}, {"context", options.context}, {"stride", options.stride},
                {"logprob", -found.nll}};
   for (const auto& [name, number] : {std::pair{"perplexity", found.by_token},
                                      {"word_perplexity", found.by_word},
                                      {"byte_perplexity", found.by_byte},
                                      {"bits_per_byte", found.bits_per_byte}}) {
-    json[name] = number.value;
-    json[std::string(name) + "_error"] = number.standard_error;
+    record[name] = number.value;
+    record[std::string(name) + "_error"] = number.standard_error;
   }
-  json["hf_weighted_perplexity"] = found.hf_weighted;
-  json["hf_unweighted_perplexity"] = found.hf_unweighted;
-  return json;
+  record["hf_weighted_perplexity"] = found.hf_weighted;
+  record["hf_unweighted_perplexity"] = found.hf_unweighted;
+  return record;
 }
 
 }  // namespace gpt2

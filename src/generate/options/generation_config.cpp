@@ -20,21 +20,21 @@ using nlohmann::json;
 
 // Keys that would change the text and are not implemented, each with the number for which it has no
 // effect. With null, false, or an empty list or object, none of them has an effect.
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 constexpr std::pair<const char*, double> kNotImplemented[] = {
     {"encoder_no_repeat_ngram_size", 0},
     {"penalty_alpha", 0},
     {"num_beam_groups", 1},
     {"encoder_repetition_penalty", 1},
     {"guidance_scale", 1},
-    {"max_time", kNone},
-    {"force_words_ids", kNone},
-    {"constraints", kNone},
-    {"forced_decoder_ids", kNone},
-    {"stop_strings", kNone},
-    {"watermarking_config", kNone},
-    {"token_healing", kNone},
-    {"dola_layers", kNone},
+    {"max_time", kNoValue},
+    {"force_words_ids", kNoValue},
+    {"constraints", kNoValue},
+    {"forced_decoder_ids", kNoValue},
+    {"stop_strings", kNoValue},
+    {"watermarking_config", kNoValue},
+    {"token_healing", kNoValue},
+    {"dola_layers", kNoValue},
 };
 
 constexpr const char* kAdvice = ", which is not implemented; remove it from the file";
