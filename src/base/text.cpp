@@ -43,6 +43,12 @@ bool read_floating(std::string_view text, Floating& value) {
 bool read_number(std::string_view text, float& value) { return read_floating(text, value); }
 bool read_number(std::string_view text, double& value) { return read_floating(text, value); }
 
+double short_number(float value) {
+  double number = value;
+  static_cast<void>(read_number(concat(value), number));
+  return number;
+}
+
 std::string reason_of(const std::error_code& error) {
   return error == std::errc::device_or_resource_busy ? "another program uses it" : error.message();
 }

@@ -43,6 +43,10 @@ template <class Integer>
   return error == std::errc{} && end == text.data() + text.size();
 }
 
+/// Returns the double that is written with as few digits as the float needs: 0.1 for 0.1f, and not
+/// 0.100000001490116.
+[[nodiscard]] double short_number(float value);
+
 /// Returns "1 token" or "2 tokens", for messages.
 [[nodiscard]] inline std::string counted(std::size_t count, std::string_view noun) {
   return concat(count, " ", noun, count == 1 ? "" : "s");

@@ -150,11 +150,15 @@ Work generate(const RunArguments& of) {
 
 AnswerHead head_of(const RunArguments& of) { return {.model = of.scheduler->model_name}; }
 
-// Calls `read` with the request and the context in which OpenAI's requests are read.
+// Calls `read` with the request and the context in which OpenAI's requests are read, but with this
+// limit of the number of texts.
 template <class Read>
-auto read_in_context(const RunArguments& of, const Read& read) {
+auto read_in_context(const RunArguments& of, const Read& read,
+                     std::size_t max_prompts = RequestContext::kMaxPrompts) {
   const GenerationOptions defaults = openai_defaults();
-  return read(of.request.root(), RequestContext{of.tokenizer, config_of(of), defaults});
+  RequestContext context = {of.tokenizer, config_of(of), defaults};
+  context.max_prompts = max_prompts;
+  return read(of.request.root(), context);
 }
 
 Work complete(const RunArguments& of) {
@@ -193,11 +197,8 @@ Work embed_texts(const RunArguments& of) {
 
 Work score_with(const RunArguments& of, const ScoringRequest& request) {
   constexpr std::size_t kText = 1200, kLogprob = 80;
-  std::size_t tokens = 0;
-  for (const auto& text : request.texts) tokens += text.size();
-  for (const auto& choice : request.question.choices) tokens += choice.size();
   const std::size_t size = kText * (request.texts.size() + request.question.choices.size() + 1) +
-                           kLogprob * tokens * (request.options.top_logprobs + 1);
+                           kLogprob * request.tokens() * (request.options.top_logprobs + 1);
   return work_of_call(
       of.state, size,
       [request, engine = of.scheduler->engine](const auto& progress) {
@@ -209,7 +210,7 @@ Work score_with(const RunArguments& of, const ScoringRequest& request) {
 }
 
 Work score_texts(const RunArguments& of) {
-  return score_with(of, read_in_context(of, read_texts_to_score));
+  return score_with(of, read_in_context(of, read_texts_to_score, kMaxTextsOfRun));
 }
 
 Work score_choices(const RunArguments& of) {

@@ -14,7 +14,6 @@
 #include "base/paths.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/generate/writing.h"
 #include "cli/model.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
@@ -111,8 +110,8 @@ void check_origin(const std::string& origin) {
   const bool is_origin = scheme != origin.npos && scheme > 0 && scheme + 3 < origin.size() &&
                          origin.find_first_of("/ ", scheme + 3) == origin.npos;
   if (is_origin) return;
-  throw UsageError(
-      "--cors", "expected * or an origin such as https://example.org, found " + quote(origin));
+  throw UsageError("--cors",
+                   "expected * or an origin such as https://example.org, found " + quote(origin));
 }
 
 ServeSettings read_serve_settings(const Arguments& arguments) {
@@ -149,7 +148,6 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
   // An empty key is refused, because a secret that is missing must not open the server.
   const char* const key = std::getenv("GPT2_API_KEY");
   if (key != nullptr) service.access.keys.add(key, "GPT2_API_KEY");
-  service.command_defaults = Writing{}.options;
   settings.server.limits.idle_time = std::chrono::seconds(settings.idle_timeout);
   settings.server.grace = std::chrono::seconds(settings.grace);
   return settings;

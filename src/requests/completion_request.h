@@ -26,8 +26,9 @@ struct RequestContext {
   std::optional<std::size_t> max_length = {};  ///< replaces max_new_tokens; includes the prompt
   bool truncate = false;               ///< whether a prompt that is too long loses its beginning
   const char* prompt_name = "prompt";  ///< the member that has the prompt
-  std::size_t max_prompts = 2048;      ///< as in OpenAI's API
-  std::size_t max_choices = 128;       ///< for each prompt, as in OpenAI's API
+  static constexpr std::size_t kMaxPrompts = 2048;  ///< as in OpenAI's API
+  std::size_t max_prompts = kMaxPrompts;            ///< or other texts
+  std::size_t max_choices = 128;                    ///< for each prompt, as in OpenAI's API
 };
 
 /// A prompt to be continued.

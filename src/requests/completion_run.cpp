@@ -144,8 +144,8 @@ class CompletionRun::Impl {
   const std::shared_ptr<Link> link_;
   std::vector<CompletedPrompt> prompts_;
   bool is_computed_ = false;
-  std::size_t next_;         // the index of the next text to be submitted
-  std::size_t first_;        // that of the first one of texts_
+  std::size_t next_;   // the index of the next text to be submitted
+  std::size_t first_;  // that of the first one of texts_
   std::deque<RunText> texts_;
   std::unique_ptr<SessionText> in_session_;
   bool is_stepping_ = false;  // whether a pass of the session is on the stack

@@ -108,8 +108,8 @@ class CompletionRun {
   /// `between` throws; the run is then cancelled.
   void compute(const std::function<void()>& between = {});
 
-  /// Submits texts to the scheduler, and takes those that have ended. Calls on_finish and on_choice.
-  /// Runs compute() first if nobody has. Returns whether the run goes on.
+  /// Submits texts to the scheduler, and takes those that have ended. Calls on_finish and
+  /// on_choice. Runs compute() first if nobody has. Returns whether the run goes on.
   bool advance();
 
   /// Runs one pass of the scheduler or of the session, or all of the run's own passes. Returns

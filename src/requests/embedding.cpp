@@ -15,8 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxInputs = 2048;  // as OpenAI's API
-
 // Returns true for the first of two words, false for the second one.
 bool read_choice(Members& members, const char* name, const char* first, const char* second,
                  bool otherwise) {
@@ -51,7 +49,7 @@ EmbeddingRequest read_embedding_request(const json& body, const RequestContext& 
   members.ignore({"user"});
   static_cast<void>(members.text("model"));
   const TokenReader reader = {context.tokenizer, config.vocab_size};
-  request.inputs = reader.read_list(members.need("input"), "input", kMaxInputs);
+  request.inputs = reader.read_list(members.need("input"), "input", context.max_prompts);
   request.is_base64 = read_choice(members, "encoding_format", "base64", "float", false);
   request.options.pooling =
       read_choice(members, "pooling", "last", "mean", false) ? Pooling::last : Pooling::mean;

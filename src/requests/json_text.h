@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "gpt2/score.h"
 #include "gpt2/tokenizer.h"
 
@@ -16,9 +17,6 @@ using Json = nlohmann::ordered_json;
 
 /// Returns a JSON value as text on one line, with U+FFFD in place of bytes that are not UTF-8.
 [[nodiscard]] std::string json_text(const Json& value);
-
-/// Returns the double that JSON writes with as few digits as the float needs.
-[[nodiscard]] double short_number(float value);
 
 /// Returns the object that JSON has for a token and its log-probability: its id, its text if there
 /// is a tokenizer, and the log-probability.

@@ -2,13 +2,11 @@
 
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "generate/options/option_codec.h"
-#include "requests/nearest.h"
 
 namespace gpt2 {
 
@@ -82,9 +80,7 @@ void Members::refuse_others() const {
   for (const auto& [name, value] : object_.items()) {
     if (known_.contains(name) || value.is_null()) continue;
     const std::string path = path_ + name;
-    const std::string meant = nearest(name, std::vector<std::string>(known_.begin(), known_.end()));
-    throw RequestError(concat("unknown key ", quote(path),
-                              meant.empty() ? ": remove it" : " (did you mean '" + meant + "'?)"),
+    throw RequestError(concat("unknown key ", quote(path), ": remove it"),
                        path.substr(0, place_to_cut(path, 200)), RequestError::kUnknown);
   }
 }

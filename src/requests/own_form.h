@@ -29,7 +29,8 @@ void add_text(Json& record, const CompletionRequest& request,
               const std::optional<Tokenizer>& tokenizer, const CompletionChoice& choice,
               bool with_seed = false);
 
-/// Adds "prompt_tokens", "lost_bytes" and "truncated" (unless they are 0), and what add_text() adds.
+/// Adds "prompt_tokens", "lost_bytes" and "truncated" (unless they are 0), and what add_text()
+/// adds.
 void add_completion(Json& record, const CompletionRequest& request,
                     const std::optional<Tokenizer>& tokenizer, const CompletionChoice& choice);
 

@@ -15,8 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxTexts = 1 << 20;
-
 TokenReader reader_of(const RequestContext& context) {
   return {context.tokenizer, context.config.vocab_size};
 }
@@ -40,6 +38,16 @@ Perplexity perplexity_of(std::span<const TextScore> scores,
   return tokenizer ? perplexity(scores, texts, *tokenizer) : perplexity(scores);
 }
 
+// Returns the JSON of one of the request's texts.
+Json text_json(const ScoringRequest& request, const Perplexity& found, const TextScore& score,
+               std::size_t index, const std::optional<Tokenizer>& tokenizer) {
+  Json text = perplexity_json(found, request.options);
+  if (request.with_logprobs) {
+    text["logprobs"] = logprobs_json(tokenizer, request.texts[index], score.tokens);
+  }
+  return text;
+}
+
 Json texts_json(const ScoringRequest& request, std::span<const TextScore> scores,
                 const std::optional<Tokenizer>& tokenizer) {
   const std::span<const std::vector<TokenId>> ids(request.texts);
@@ -47,9 +55,7 @@ Json texts_json(const ScoringRequest& request, std::span<const TextScore> scores
   Json& texts = result["texts"] = Json::array();
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const Perplexity found = perplexity_of(scores.subspan(i, 1), ids.subspan(i, 1), tokenizer);
-    Json& text = texts.emplace_back(perplexity_json(found, request.options));
-    if (!request.with_logprobs) continue;
-    text["logprobs"] = logprobs_json(tokenizer, ids[i], scores[i].tokens);
+    texts.push_back(text_json(request, found, scores[i], i, tokenizer));
   }
   return result;
 }
@@ -128,7 +134,7 @@ ChoiceQuestion read_question(Members& members, const TokenReader& reader, const 
 ScoringRequest read_texts_to_score(const json& body, const RequestContext& context) {
   ScoringRequest request;
   Members members(body);
-  request.texts = reader_of(context).read_list(members.need("texts"), "texts", kMaxTexts);
+  request.texts = reader_of(context).read_list(members.need("texts"), "texts", context.max_prompts);
   read_logprobs(members, context.config, request);
   read_window(members, context.config, request.options);
   members.refuse_others();
@@ -144,8 +150,8 @@ ScoringRequest read_choices_to_score(const json& body, const RequestContext& con
   return request;
 }
 
-ScoringRequest read_line_to_score(Members& members, const TokenReader& reader,
-                                  const Config& config, std::optional<std::size_t> top_logprobs) {
+ScoringRequest read_line_to_score(Members& members, const TokenReader& reader, const Config& config,
+                                  std::optional<std::size_t> top_logprobs) {
   const char* const scored = members.find("choices") != nullptr ? "choices" : "text";
   for (const char* const prompt : {"prompt", "token_ids"}) {
     if (members.find(prompt) == nullptr) continue;
@@ -206,9 +212,7 @@ std::vector<Json> score_lines(const Engine& engine, const std::optional<Tokenize
   const std::vector<TextScore> scores = score(engine, texts, options);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const Perplexity found = checked_perplexity(engine.model(), tokenizer, texts[i], scores[i]);
-    Json& record = results.emplace_back(perplexity_json(found, options));
-    if (!lines[i]->with_logprobs) continue;
-    record["logprobs"] = logprobs_json(tokenizer, texts[i], scores[i].tokens);
+    results.push_back(text_json(*lines[i], found, scores[i], 0, tokenizer));
   }
   return results;
 }
@@ -224,9 +228,10 @@ Perplexity checked_perplexity(const Model& model, const std::optional<Tokenizer>
 }
 
 Json perplexity_json(const Perplexity& found, const ScoreOptions& options) {
-  Json record = {{"tokens", found.tokens},   {"words", found.words},       {"bytes", found.bytes},
-               {"windows", found.windows}, {"context", options.context}, {"stride", options.stride},
-               {"logprob", -found.nll}};
+  Json record = {{"tokens", found.tokens},     {"words", found.words},
+                 {"bytes", found.bytes},       {"windows", found.windows},
+                 {"context", options.context}, {"stride", options.stride},
+                 {"logprob", -found.nll}};
   for (const auto& [name, number] : {std::pair{"perplexity", found.by_token},
                                      {"word_perplexity", found.by_word},
                                      {"byte_perplexity", found.by_byte},

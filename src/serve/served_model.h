@@ -25,7 +25,7 @@ struct ServedModel {
 
   std::string name;  ///< by which requests choose it
   Engine engine;
-  std::optional<Tokenizer> tokenizer;  ///< always set; optional because functions of api/ take one
+  std::optional<Tokenizer> tokenizer;  ///< always set; requests take an optional one
   Config config;
   Scheduler scheduler;      ///< used by the worker alone
   std::size_t beam_memory;  ///< that a beam search may take, in bytes: as much as the scheduler

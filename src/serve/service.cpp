@@ -185,7 +185,7 @@ void Service::get_page(const HttpRequest&, const std::shared_ptr<Call>& call) {
 }
 
 void Service::get_options(const HttpRequest&, const std::shared_ptr<Call>& call) {
-  call->send(200, {{"options", option_list(openai_defaults(), options_.command_defaults)}});
+  call->send(200, {{"options", option_list(openai_defaults(), own_defaults())}});
 }
 
 void Service::get_models(const HttpRequest& request, const std::shared_ptr<Call>& call) {

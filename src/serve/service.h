@@ -21,7 +21,6 @@ namespace gpt2::serve {
 struct ServiceOptions {
   std::size_t max_requests = 256;  ///< accepted and not answered; further ones get status 503
   Access access = {};
-  GenerationOptions command_defaults = {};  ///< of gpt2 generate, with which the page begins
 };
 
 /// What the server answers: OpenAI's API and a few paths of its own.

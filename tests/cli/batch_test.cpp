@@ -151,7 +151,7 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
       {prompt + R"("top_k": 1.5})", {"top_k: ", "whole number", "1.5"}},
       {prompt + R"("n": 2})", {"n is 2", "--samples is 1"}},
       {prompt + R"("num_beams": 4})", {"num_beams"}},
-      {prompt + R"("tempurature": 1})", {"'tempurature'", "'temperature'"}},
+      {prompt + R"("tempurature": 1})", {"'tempurature'"}},
       {prompt + R"("max_length": 1})", {"max_length: "}},
   };
   std::string input;

@@ -185,9 +185,8 @@ TEST_CASE("options that contradict each other are refused with both names") {
 
 TEST_CASE("arguments that make no sense are refused by name") {
   const std::pair<Words, Words> cases[] = {
-      {{"--tmperature", "1", "x"}, {"unknown option '--tmperature'", "--temperature?"}},
-      {{"--temp", "1", "x"}, {"unknown option '--temp'", "--temperature?"}},
-      {{"x", "--num_beams", "2"}, {"unknown option '--num_beams'", "--num-beams?"}},
+      {{"--tmperature", "1", "x"}, {"unknown option '--tmperature'", "gpt2 generate --help"}},
+      {{"x", "--num_beams", "2"}, {"unknown option '--num_beams'"}},
       {{"-model", "a", "x"}, {"unknown option '-model'"}},
       {{"-x"}, {"unknown option '-x'", "after --"}},
       {{"-x y"}, {"unknown option '-x y'", "after --"}},

@@ -25,7 +25,7 @@ struct BatchSummary {
 /// lines that are to be scored, and appends the records in order, until all lines have their
 /// records or interrupted() becomes true. However many lines there are, at most 256 texts are in
 /// memory. `hash` identifies the model. Throws Error if OUT has records that do not belong to the
-/// lines, if OUT is removed or replaced during the run, and if reading or writing fails.
+/// lines, and if reading or writing fails.
 [[nodiscard]] BatchSummary run_batch(const Engine& engine, const std::optional<Model>& draft,
                                      const std::optional<Tokenizer>& tokenizer,
                                      const BatchSettings& settings, std::uint64_t hash,

@@ -13,12 +13,13 @@
 #include "gpt2/config.h"
 #include "gpt2/generate.h"
 #include "gpt2/tokenizer.h"
+#include "requests/completion_request.h"
 
 namespace gpt2::cli {
 
 /// How texts are written: the settings that `generate` and `batch` have in common.
 struct Writing {
-  GenerationOptions options = {.sampling = {.temperature = 0.8f, .top_k = 40}};
+  GenerationOptions options = own_defaults();
   std::vector<std::string> bad_words = {};  ///< texts; see add_bad_words()
   std::size_t samples = 1;                  ///< how many texts to write for each prompt
   bool tokens = false;                      ///< prompts and texts are token ids

@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "requests/nearest.h"
 #include "base/paths.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/layout.h"
@@ -99,13 +98,8 @@ bool Options::takes_text() const {
 }
 
 void Options::refuse_option(const std::string& word) const {
-  std::vector<std::string> names;
-  for (const Option& option : options_) names.push_back(option.name());
-  const std::string meant = nearest(word.substr(0, word.find('=')), names);
   throw UsageError("unknown option '" + word + "'" +
-                   (!meant.empty() ? " (did you mean " + meant + "?)"
-                    : takes_text() ? "; a text that begins with a dash goes after --"
-                                   : ""));
+                   (takes_text() ? "; a text that begins with a dash goes after --" : ""));
 }
 
 void Options::check_combinations() const {
@@ -178,7 +172,7 @@ class Options::Parser {
   }
 
   // Returns the option of -n5. But -ngl is not -n with a value, because gl is not a number, and
-  // -model is a misspelled --model.
+  // -model is not -m with one, because there is an option --model.
   Option* find_short(const std::string& word) const {
     const std::string name = word.substr(0, word.find('='));
     Option* const option = name.starts_with("--") ? nullptr : find(name.substr(0, 2));
@@ -233,10 +227,10 @@ class Options::Parser {
 
 void Options::parse(const Arguments& arguments) {
   const bool is_short = !common_.empty();
-  Option& wants_help = add("-h,--help", is_short ? "[all]" : "",
-                           is_short ? "Print this and exit; all: with all options"
-                                    : "Print this and exit",
-                           [](const std::string&) {});
+  Option& wants_help =
+      add("-h,--help", is_short ? "[all]" : "",
+          is_short ? "Print this and exit; all: with all options" : "Print this and exit",
+          [](const std::string&) {});
   wants_help.may_lack_value = is_short;
   Parser parser(*this, arguments);
   parser.run();

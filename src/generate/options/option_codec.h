@@ -26,10 +26,10 @@ namespace gpt2 {
 
 /// Describes the values of an option to people and programs.
 struct OptionForm {
-  const char* type;      ///< "boolean", "integer", "number", "choice", "texts", or "json" for others
-  std::string json;      ///< what JSON may be, after "expected"
-  std::string word;      ///< stands for a word of the command line: "N"; "" for a switch
-  std::string text;      ///< what the word may be, after "expected"
+  const char* type;  ///< "boolean", "integer", "number", "choice", "texts", or "json" for others
+  std::string json;  ///< what JSON may be, after "expected"
+  std::string word;  ///< stands for a word of the command line: "N"; "" for a switch
+  std::string text;  ///< what the word may be, after "expected"
   bool is_list = false;  ///< whether each word adds an element to the value
 };
 
@@ -97,10 +97,8 @@ struct OptionCodec<Number> {
     return read_number(word, value) && range.contains(value);
   }
   static nlohmann::json write(Number value) {
-    if constexpr (!std::is_same_v<Number, float>) return value;
-    auto number = static_cast<double>(value);  // 0.1f is to be 0.1, and not 0.100000001
-    static_cast<void>(read_number(concat(value), number));
-    return number;
+    if constexpr (std::is_same_v<Number, float>) return short_number(value);
+    return value;
   }
   static std::string write_text(Number value) { return concat(value); }
   static OptionForm form(const OptionRange& range) {
@@ -166,7 +164,7 @@ struct OptionCodec<T> {
 
 // Splits "a=b" at the first separator. Returns false if there is none.
 inline bool split(std::string_view text, char separator, std::string_view& first,
-           std::string_view& second) {
+                  std::string_view& second) {
   const std::size_t at = text.find(separator);
   if (at == text.npos) return false;
   first = text.substr(0, at);
@@ -198,13 +196,16 @@ struct ListOf {
     return text.empty() ? "none" : text;
   }
   static OptionForm form(const OptionRange& range) { return One::form(range); }
-  static void check(std::string_view name, const OptionRange& range, const T& value)
-  requires requires(Element one) { One::check(name, range, one); }
+  static void check(std::string_view name, const OptionRange& range, const T& value) requires
+      requires(Element one) {
+    One::check(name, range, one);
+  }
   {
     for (const Element& one : value) One::check(name, range, one);
   }
-  static std::vector<TokenIds> ids(const T& value)
-  requires requires(Element one) { One::ids_of(one); }
+  static std::vector<TokenIds> ids(const T& value) requires requires(Element one) {
+    One::ids_of(one);
+  }
   {
     std::vector<TokenIds> all;
     for (const Element& one : value) all.push_back(One::ids_of(one));
@@ -409,14 +410,11 @@ struct OptionCodec<std::optional<T>> {
     if constexpr (kIsToken) return {"integer", "a token id", "ID", "a token id"};
     return OptionCodec<T>::form(range);
   }
-  static void check(std::string_view name, const OptionRange& range, const std::optional<T>& value)
-  requires(!kIsToken)
-  {
+  static void check(std::string_view name, const OptionRange& range,
+                    const std::optional<T>& value) requires(!kIsToken) {
     if (value) OptionCodec<T>::check(name, range, *value);
   }
-  static std::vector<TokenIds> ids(const std::optional<TokenId>& value)
-  requires kIsToken
-  {
+  static std::vector<TokenIds> ids(const std::optional<TokenId>& value) requires kIsToken {
     return std::vector<TokenIds>(value ? 1 : 0, TokenIds(1, value.value_or(0)));
   }
 };
