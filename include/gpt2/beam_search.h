@@ -175,4 +175,4 @@ struct BeamSequence {
                                                     std::span<const TokenId> prompt,
                                                     const BeamSearchOptions& options);
 
-}  // namespace gpt2
+}  // namespace gnu::visibility("default")]]gpt2

@@ -141,4 +141,4 @@ class Engine {
   std::shared_ptr<Impl> impl_;
 };
 
-}  // namespace gpt2
+}  // namespace gnu::visibility("default")]]gpt2

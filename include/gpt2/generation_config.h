@@ -56,4 +56,4 @@ struct GenerationConfig {
   [[nodiscard]] static GenerationConfig parse(std::string_view json, std::string_view where);
 };
 
-}  // namespace gpt2
+}  // namespace gnu::visibility("default")]]gpt2

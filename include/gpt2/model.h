@@ -206,4 +206,4 @@ struct NamedWeight {
 ///   }
 [[nodiscard]] std::vector<NamedWeight> weights_of(const Model& model);
 
-}  // namespace gpt2
+}  // namespace gnu::visibility("default")]]gpt2

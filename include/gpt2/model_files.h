@@ -26,8 +26,8 @@ namespace [[gnu::visibility("default")]] gpt2 {
 ///
 /// The first place that has a config.json or nanoGPT's ckpt.pt wins, so a directory of the same
 /// name without a model does not hide it. The name of the bundled model, "gpt2-stories", is looked
-/// for in ./models and in the working directory last. A name that begins with '/', './' or '../' can
-/// only be a path; the other places are not searched for it.
+/// for in ./models and in the working directory last. A name that begins with '/', './' or '../'
+/// can only be a path; the other places are not searched for it.
 ///
 /// The path of the installation is not compiled into the library. A program that is not in
 /// PREFIX/bin must therefore pass the path of an installed model, or its user must set
@@ -74,4 +74,4 @@ struct MemoryFile {
   std::shared_ptr<const void> owner = {};
 };
 
-}  // namespace gpt2
+}  // namespace gnu::visibility("default")]]gpt2

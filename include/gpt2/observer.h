@@ -65,9 +65,7 @@ struct BasicObservation {
   T* data;
 
   /// Row i, which is of the token at position first + i. REQUIRES: i < rows.
-  [[nodiscard]] std::span<T> row(std::size_t i) const noexcept {
-    return {data + i * stride, cols};
-  }
+  [[nodiscard]] std::span<T> row(std::size_t i) const noexcept { return {data + i * stride, cols}; }
 
   /// The same values, which can then only be read.
   operator BasicObservation<const T>() const noexcept {
@@ -208,4 +206,4 @@ struct ObservedName {
 ///   }
 [[nodiscard]] std::span<const ObservedName> observed_names();
 
-}  // namespace gpt2
+}  // namespace gnu::visibility("default")]]gpt2

@@ -209,7 +209,6 @@ struct OptionTable {
       OptionField{"early_stopping", &B::early_stopping, kNoNumber, searches, huggingface,
                   "End as soon as N texts have ended (true), when better ones are unlikely "
                   "(false, the default) or impossible (never)"});
-
 };
 
 /// Calls visit(field) for each option of SamplingOptions except `processors`.
@@ -235,4 +234,4 @@ constexpr void for_each_beam_field(const Visitor& visit) {
   std::apply([&visit](const auto&... fields) { (visit(fields), ...); }, OptionTable::beams);
 }
 
-}  // namespace gpt2
+}  // namespace gnu::visibility("default")]]gpt2

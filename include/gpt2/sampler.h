@@ -247,4 +247,4 @@ class Sampler {
   std::vector<std::uint32_t> order_;
 };
 
-}  // namespace gpt2
+}  // namespace gnu::visibility("default")]]gpt2

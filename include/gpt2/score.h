@@ -243,8 +243,8 @@ struct PerplexityComparison {
   /// better. Not finite if the logits of the model are not.
   double perplexity[2] = {};
 
-  double change = 0.0;          ///< perplexity[1] / perplexity[0] - 1
-  double standard_error = 0.0;  ///< the error of `change`, over the windows; NaN for one window
+  double change = 0.0;            ///< perplexity[1] / perplexity[0] - 1
+  double standard_error = 0.0;    ///< the error of `change`, over the windows; NaN for one window
   double max_logit_change = 0.0;  ///< the largest absolute difference of any logit
 };
 
@@ -285,4 +285,4 @@ struct PerplexityComparison {
     const Engine& a, const Engine& b, std::span<const TokenId> tokens,
     const std::function<void(double share)>& progress = {});
 
-}  // namespace gpt2
+}  // namespace gnu::visibility("default")]]gpt2

@@ -235,4 +235,4 @@ void save_session(const Session& session, const std::filesystem::path& file);
 [[nodiscard]] Session load_session(const Engine& engine, const std::filesystem::path& file,
                                    const SessionOptions& options = {});
 
-}  // namespace gpt2
+}  // namespace gnu::visibility("default")]]gpt2

@@ -63,10 +63,10 @@ class Tokenizer {
   /// The text's token ids; none for an empty text. The text may be any bytes. Takes O(n log n) time
   /// in the worst case, for any input. Throws Error(invalid_argument) for a text of 2 GiB or more.
   ///
-  /// If `lost_bytes` is not null, sets it to the number of bytes of the text for which the vocabulary
-  /// has no token: encode() leaves them out or replaces them by the tokenizer's unknown token. It is
-  /// 0 for every text if the vocabulary has all 256 bytes, as GPT-2's does. A space that
-  /// add_prefix_space adds counts as part of the text.
+  /// If `lost_bytes` is not null, sets it to the number of bytes of the text for which the
+  /// vocabulary has no token: encode() leaves them out or replaces them by the tokenizer's unknown
+  /// token. It is 0 for every text if the vocabulary has all 256 bytes, as GPT-2's does. A space
+  /// that add_prefix_space adds counts as part of the text.
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text,
                                             const EncodeOptions& options = {},
                                             std::size_t* lost_bytes = nullptr) const;
@@ -146,4 +146,4 @@ class Utf8Stream {
   std::string out_;
 };
 
-}  // namespace gpt2
+}  // namespace gnu::visibility("default")]]gpt2

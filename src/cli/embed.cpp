@@ -86,8 +86,8 @@ std::string npy_header(std::size_t rows, std::size_t columns) {
   for (const std::size_t byte : {std::size_t{1}, std::size_t{0}, kBytes - 10, std::size_t{0}}) {
     bytes += static_cast<char>(byte);
   }
-  bytes += concat("{'descr': '<f4', 'fortran_order': False, 'shape': (", rows, ", ", columns,
-                  "), }");
+  bytes +=
+      concat("{'descr': '<f4', 'fortran_order': False, 'shape': (", rows, ", ", columns, "), }");
   bytes.resize(kBytes - 1, ' ');
   return bytes + '\n';
 }

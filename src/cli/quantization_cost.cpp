@@ -15,9 +15,9 @@ namespace gpt2::cli {
 
 namespace {
 
-// Returns short stories for children, written for this engine, because the bundled model was trained
-// on nothing else; larger models can predict them, too. Each paragraph is one line, as in the
-// training data.
+// Returns short stories for children, written for this engine, because the bundled model was
+// trained on nothing else; larger models can predict them, too. Each paragraph is one line, as in
+// the training data.
 std::string default_text() {
   std::string text;
   for (const std::string_view piece : kDefaultText) text += piece;

@@ -169,8 +169,7 @@ std::string perplexity_in_words(const Perplexity& found, const ScoreOptions& opt
 
 // Prints the result of a text, or of its beginning.
 void report(const Scorer& scorer, const std::vector<TokenId>& text, const TextScore& score) {
-  const Perplexity found =
-      checked_perplexity(scorer.engine.model(), scorer.tokenizer, text, score);
+  const Perplexity found = checked_perplexity(scorer.engine.model(), scorer.tokenizer, text, score);
   if (scorer.settings.as_json) {
     Json record = perplexity_json(found, scorer.options);
     if (interrupted()) record["partial"] = true;

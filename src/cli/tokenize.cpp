@@ -1,8 +1,8 @@
-#include "requests/tokens.h"
 #include "cli/commands.h"
 #include "cli/model.h"
 #include "cli/terminal/console.h"
 #include "cli/tokens.h"
+#include "requests/tokens.h"
 
 namespace gpt2::cli {
 namespace {
@@ -39,7 +39,6 @@ int tokenize(const Arguments& arguments) {
     throw UsageError("unexpected argument '" + words[1] +
                      "': put a text of several words in quotes");
   }
-
 
   model.find();
   const Tokenizer tokenizer = Tokenizer::load(model.path);

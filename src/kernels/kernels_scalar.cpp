@@ -14,14 +14,11 @@ inline constexpr Walks<Kernels::ChunksKernel> kChunkWalks<scalar::Vec, Stored> =
 template <class Stored>
 inline constexpr Walks<Kernels::MatmulKernel> kDotWalks<scalar::Vec, Stored> = {
     .count = 1,
-    .walk = {{"2 streams of 256 bytes",
-              matmul_nk<scalar::Vec, DotWalk{2, 256, 0}, Stored>}}};
+    .walk = {{"2 streams of 256 bytes", matmul_nk<scalar::Vec, DotWalk{2, 256, 0}, Stored>}}};
 
 template <class Codes>
 inline constexpr Walks<Kernels::QuantizedMatmulKernel> kQuantizedWalks<scalar::Vec, Codes> = {
-    .count = 1,
-    .walk = {{"1 panel, prefetched",
-              quantized_matmul<scalar::Vec, Codes, kOnePanel>}}};
+    .count = 1, .walk = {{"1 panel, prefetched", quantized_matmul<scalar::Vec, Codes, kOnePanel>}}};
 
 constinit const Kernels kScalarKernels = kTable<scalar::Vec>;
 constinit const NormKernels kScalarNorm = kNormTable<scalar::Vec>;

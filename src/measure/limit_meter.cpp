@@ -55,13 +55,15 @@ Work LimitMeter::measure() {
   double pieces = 0.0;
   for (const auto read : k.read_limit) {
     pieces = std::max(pieces, rate_of(team_, [&] {
-                        return read(memory_.data() + next_++ * kMeasuredPiece % memory_.size(), kMeasuredPiece);
+                        return read(memory_.data() + next_++ * kMeasuredPiece % memory_.size(),
+                                    kMeasuredPiece);
                       }));
   }
   const double fmas = kSteps * kLanes * rate_of(team_, [&] { return k.fma_limit(kSteps); });
   const double dots = kSteps * kLanes * rate_of(team_, [&] { return k.dot_limit(kSteps); });
-  return {
-      .bytes = kMeasuredPiece * sizeof(float) * pieces, .flop = 2.0 * fmas, .int8_ops = 2.0 * 4.0 * dots};
+  return {.bytes = kMeasuredPiece * sizeof(float) * pieces,
+          .flop = 2.0 * fmas,
+          .int8_ops = 2.0 * 4.0 * dots};
 }
 
 }  // namespace gpt2

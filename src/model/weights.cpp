@@ -77,9 +77,9 @@ class TensorNames {
     const bool is_float =
         view.dtype == DType::f32 || view.dtype == DType::f16 || view.dtype == DType::bf16;
     if (is_quantized ? view.dtype == DType::u8 : is_float) return &view;
-    return note(stored_name, " is ", name_of(view.dtype),
-                is_quantized ? ", quantized weights must be U8"
-                             : ", weights must be F32, F16 or BF16");
+    return note(
+        stored_name, " is ", name_of(view.dtype),
+        is_quantized ? ", quantized weights must be U8" : ", weights must be F32, F16 or BF16");
   }
 
   // If there is a tensor of this name, takes it and adds it to the ignored tensors.

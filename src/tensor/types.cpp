@@ -19,8 +19,7 @@ std::string_view name_in(const std::string_view (&names)[N], Type type) noexcept
 }
 
 template <class Type, std::size_t N>
-std::optional<Type> type_named(const std::string_view (&names)[N],
-                               std::string_view name) noexcept {
+std::optional<Type> type_named(const std::string_view (&names)[N], std::string_view name) noexcept {
   const auto found = std::ranges::find(names, name);
   if (found == std::end(names)) return std::nullopt;
   return static_cast<Type>(found - std::begin(names));

@@ -57,8 +57,8 @@ class Folder {
     const std::string where = source_.is_memory() ? "memory" : path_.string();
     for (const auto& [file, kind] : kOtherKinds) {
       if (!has(file)) continue;
-      fail(ErrorCode::unsupported, where, "the tokenizer is of the kind ", kind, " (",
-           file, "); expected GPT-2's byte-level BPE");
+      fail(ErrorCode::unsupported, where, "the tokenizer is of the kind ", kind, " (", file,
+           "); expected GPT-2's byte-level BPE");
     }
     fail(ErrorCode::not_found, where,
          "no tokenizer; expected tokenizer.json or vocab.json and merges.txt");

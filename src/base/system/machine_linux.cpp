@@ -137,9 +137,9 @@ std::size_t free_in_group(const std::string& limit_file, const std::string& used
 std::size_t available_memory() {
   std::size_t least = free_in_system();
   for (const std::string& group : control_groups("memory")) {
-    least = std::min({least, free_in_group(group + "/memory.max", group + "/memory.current"),
-                      free_in_group(group + "/memory.limit_in_bytes",
-                                    group + "/memory.usage_in_bytes")});
+    least = std::min(
+        {least, free_in_group(group + "/memory.max", group + "/memory.current"),
+         free_in_group(group + "/memory.limit_in_bytes", group + "/memory.usage_in_bytes")});
   }
   return least;
 }

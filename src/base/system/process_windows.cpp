@@ -1,9 +1,9 @@
 #define _CRT_RAND_S  // declares rand_s
 #include "base/system/process.h"
 
-#include <windows.h>
 #include <process.h>
 #include <stdlib.h>
+#include <windows.h>
 
 #include <algorithm>
 #include <cstdlib>

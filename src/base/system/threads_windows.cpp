@@ -1,7 +1,7 @@
 #include "base/system/threads.h"
 
-#include <windows.h>
 #include <immintrin.h>
+#include <windows.h>
 
 namespace gpt2 {
 namespace {

@@ -72,7 +72,8 @@ void RequestReader::read_completion(json& body) {
   CompletionRequest& request = request_.completion;
   const std::size_t samples = settings_.defaults.samples;
   const bool has_n = body.contains("n") || body.contains("num_return_sequences");
-  if (body.contains("sequence")) reject("sequence: 'gpt2 batch' numbers the texts itself: remove it");
+  if (body.contains("sequence"))
+    reject("sequence: 'gpt2 batch' numbers the texts itself: remove it");
   Members members(body);
   const std::vector<TokenId> tokens = read_tokens(members, reader_, "prompt");
   const std::size_t lost_bytes = request.lost_bytes;
@@ -80,7 +81,8 @@ void RequestReader::read_completion(json& body) {
   body["prompt"] = tokens.empty() ? json() : json(tokens);
   request = read_completion_request(body, context);
   request.lost_bytes = lost_bytes;
-  for (const auto& [is_set, name] : {std::pair(request.stream, "stream"), {request.echo, "echo"},
+  for (const auto& [is_set, name] : {std::pair(request.stream, "stream"),
+                                     {request.echo, "echo"},
                                      {request.best_of != request.n, "best_of"}}) {
     if (is_set) reject(name, ": remove it, or give --format openai");
   }
@@ -104,8 +106,8 @@ void RequestReader::read_body(json& body) {
   if (!settings_.openai) refuse_lists(body);
   if (!settings_.openai && (body.contains("text") || body.contains("choices"))) {
     members.ignore({"model", "user"});
-    request_.scoring = read_line_to_score(members, reader_, context_.config,
-                                          context_.defaults.top_logprobs);
+    request_.scoring =
+        read_line_to_score(members, reader_, context_.config, context_.defaults.top_logprobs);
     return;
   }
   body.erase("custom_id");  // of a line that is a request without a "body"

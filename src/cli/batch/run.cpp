@@ -67,9 +67,9 @@ class BatchRun {
     RecordHead head;     // of the next record
     std::size_t offset;  // the offset of the end of the line
     BatchRequest request;
-    std::optional<CompletionRun> run = {};       // unless the line is scored or invalid
-    std::deque<CompletionChoice> choices = {};   // that have no records yet, in order
-    std::optional<std::string> scored = {};      // the record, if the line has been scored
+    std::optional<CompletionRun> run = {};      // unless the line is scored or invalid
+    std::deque<CompletionChoice> choices = {};  // that have no records yet, in order
+    std::optional<std::string> scored = {};     // the record, if the line has been scored
   };
 
   bool begin_line();
@@ -158,8 +158,8 @@ std::size_t BatchRun::texts_in_memory() const {
   return std::max(texts, work_.size());
 }
 
-// Reads the next line and begins those of its texts that have no records yet. Returns false if there
-// are no more lines.
+// Reads the next line and begins those of its texts that have no records yet. Returns false if
+// there are no more lines.
 bool BatchRun::begin_line() {
   Line line;
   if (!lines_.next(line, hash_bytes(std::to_string(line_), hash_))) return false;

@@ -30,9 +30,9 @@ struct Shard {
 /// argument is anything else, or if no index below the number of shares is given.
 [[nodiscard]] Shard choose_shard(const std::optional<std::string>& argument);
 
-/// Joins the files of the shares of `output`, in the order of the lines, with NewFile. The number of lines is that of `input`. Returns the number of records
-/// with errors. Throws Error if `output` exists or if records are missing; the message names the
-/// missing records.
+/// Joins the files of the shares of `output`, in the order of the lines, with NewFile. The number
+/// of lines is that of `input`. Returns the number of records with errors. Throws Error if `output`
+/// exists or if records are missing; the message names the missing records.
 std::size_t merge_shards(const InputFile& input, const std::string& output);
 
 }  // namespace gpt2::cli

@@ -37,8 +37,8 @@ struct GenerateSettings {
   Writing writing;
 };
 
-/// Reads the arguments of `gpt2 generate`. Throws what Options::parse(), find_model() and, with --hf-defaults, GenerationConfig::load()
-/// throw.
+/// Reads the arguments of `gpt2 generate`. Throws what Options::parse(), find_model() and, with
+/// --hf-defaults, GenerationConfig::load() throw.
 [[nodiscard]] GenerateSettings read_generate_settings(const Arguments& arguments);
 
 }  // namespace gpt2::cli

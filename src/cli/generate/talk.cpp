@@ -341,7 +341,8 @@ void greet(const std::string& name, const Model& model) {
   const std::string text = concat(name, ": ", model.parameter_count(), " parameters, a context of ",
                                   counted(model.config().n_positions, "token"),
                                   ". Type the beginning of a text; /help lists "
-                                  "the commands, ", kEndKeys, " ends.");
+                                  "the commands, ",
+                                  kEndKeys, " ends.");
   write_stderr(filled_paragraphs(printable(text), text_columns(stderr)));
 }
 

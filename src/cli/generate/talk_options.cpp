@@ -150,9 +150,10 @@ std::string option_help(const std::string& name, std::size_t columns) {
     using Codec = OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>;
     const OptionForm form = Codec::form(field.range);
     const std::string value = Codec::write_text(values.*field.member);
-    const std::string more = !form.is_list         ? " (default " + value + ")"
-                             : form.word == "TEXT" ? "; several texts are in quotes: \"\\n\" \"Tom:\""
-                                                   : "; several are separated by spaces";
+    const std::string more = !form.is_list ? " (default " + value + ")"
+                             : form.word == "TEXT"
+                                 ? "; several texts are in quotes: \"\\n\" \"Tom:\""
+                                 : "; several are separated by spaces";
     const std::string word = form.word.empty() ? "" : ' ' + form.word;
     text = described(concat("  ", field.name, word), field.help + more, columns);
   });

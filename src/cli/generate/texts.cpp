@@ -80,8 +80,8 @@ class TextsOutput {
     return place->second;
   }
 
-  // Returns the line that --json writes. Bytes of the prompt and of single tokens that are not UTF-8
-  // become U+FFFD, because JSON cannot represent them.
+  // Returns the line that --json writes. Bytes of the prompt and of single tokens that are not
+  // UTF-8 become U+FFFD, because JSON cannot represent them.
   [[nodiscard]] std::string json(const CompletionRequest& request,
                                  const CompletionChoice& choice) const {
     Json object = {{"model", settings_.model.path.string()}};
@@ -188,8 +188,7 @@ WrittenTexts TextsRun::write(CompletionRun& run) {
 WrittenTexts write_texts(const Engine& engine, Session* session,
                          const std::optional<Tokenizer>& tokenizer,
                          const GenerateSettings& settings, const Prompt& prompt,
-                         const GenerationOptions& options,
-                         const std::function<void()>& on_token) {
+                         const GenerationOptions& options, const std::function<void()>& on_token) {
   note_interrupts();
   TextsRun texts(settings, tokenizer, prompt, on_token);
   CompletionRequest request = request_of(settings, prompt, options);

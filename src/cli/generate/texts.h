@@ -16,10 +16,10 @@ namespace gpt2::cli {
 /// What was written.
 struct WrittenTexts {
   std::size_t texts = 0;
-  std::size_t tokens = 0;             ///< the new tokens of all texts or, of a search, of all beams
-  double seconds = 0.0;               ///< the time for them and the prompt
-  std::uint64_t logits_hash = 0;      ///< a hash for all texts in order; 0: there were no logits
-  bool is_context_full = false;       ///< whether a text ended because the context is full
+  std::size_t tokens = 0;         ///< the new tokens of all texts or, of a search, of all beams
+  double seconds = 0.0;           ///< the time for them and the prompt
+  std::uint64_t logits_hash = 0;  ///< a hash for all texts in order; 0: there were no logits
+  bool is_context_full = false;   ///< whether a text ended because the context is full
   GenerationResult last = {.finish_reason = FinishReason::cancelled, .tokens = {}};
 };
 

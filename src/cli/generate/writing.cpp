@@ -29,8 +29,8 @@ void add_seed(Options& options, Writing& writing, bool may_be_random) {
 
 // Returns whether options were given that replace or exclude --samples.
 bool asks_for_one_text(const Writing& writing, const BeamOptions* beams, const Options& options) {
-  const std::initializer_list<const char*> names = {
-      "--samples", "--greedy", "--no-newline", "--state", "--save-state", "--interactive"};
+  const std::initializer_list<const char*> names = {"--samples", "--greedy",     "--no-newline",
+                                                    "--state",   "--save-state", "--interactive"};
   return (beams != nullptr && beams->num_beams > 1) ||
          writing.options.sampling.temperature == 0.0f ||
          std::ranges::any_of(names, [&](const char* name) { return options.has(name); });
@@ -102,8 +102,8 @@ void take_hf_defaults(Writing& writing, BeamOptions* beams, const Options& optio
   for_each_sampling_field([&](const auto& field) {
     const bool is_greedy = field.name == std::string_view("temperature") && writing.is_greedy;
     if (field.origin != OptionOrigin::huggingface || is_greedy) return;
-    const bool is_replaced = field.name == std::string_view("bad_words_ids") &&
-                             options.has("--bad-words");
+    const bool is_replaced =
+        field.name == std::string_view("bad_words_ids") && options.has("--bad-words");
     if (is_replaced || options.has(option_name(field.name))) return;
     writing.options.sampling.*field.member = config.sampling.*field.member;
   });
@@ -149,10 +149,9 @@ void check_limits(const Writing& writing, const Config& config, NameOf name_of) 
   // A slide makes room for a token of the prompt and for a new one.
   const std::size_t max_keep = std::max<std::size_t>(config.n_positions, 2) - 2;
   if (writing.options.keep > max_keep) {
-    throw UsageError(
-        name_of("keep"),
-        concat("expected a whole number from 0 to ", max_keep, ", because the model has ",
-               config.n_positions, " positions, found ", writing.options.keep));
+    throw UsageError(name_of("keep"), concat("expected a whole number from 0 to ", max_keep,
+                                             ", because the model has ", config.n_positions,
+                                             " positions, found ", writing.options.keep));
   }
   check_logprobs(writing.options.top_logprobs.value_or(0), config);
 }

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "requests/hash.h"
 #include "base/fail.h"
 #include "cli/system/descriptor.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
+#include "requests/hash.h"
 
 namespace gpt2::cli {
 namespace {

@@ -7,15 +7,15 @@
 #include <string_view>
 #include <vector>
 
-#include "requests/json_text.h"
-#include "requests/members.h"
-#include "requests/tokens.h"
 #include "base/text.h"
 #include "cli/lines/reader.h"
 #include "cli/terminal/console.h"
 #include "gpt2/error.h"
 #include "gpt2/score.h"
 #include "gpt2/tokenizer.h"
+#include "requests/json_text.h"
+#include "requests/members.h"
+#include "requests/tokens.h"
 
 // Helpers for commands that answer every line of their input with one line of JSON.
 

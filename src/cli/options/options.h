@@ -152,7 +152,7 @@ class Options {
   std::string command_, summary_, details_;
   std::string group_ = "Options";
   std::vector<std::string> common_ = {};  // long names
-  std::deque<Option> options_;  // a deque, so that references stay valid
+  std::deque<Option> options_;            // a deque, so that references stay valid
 };
 
 }  // namespace gpt2::cli

@@ -86,8 +86,8 @@ Lock lock(int file) {
   return errno == EWOULDBLOCK ? Lock::held_by_another : Lock::failed;
 }
 
-// On macOS, fsync() leaves the bytes in the cache of the disk, and F_FULLFSYNC does not, but not all
-// file systems know it.
+// On macOS, fsync() leaves the bytes in the cache of the disk, and F_FULLFSYNC does not, but not
+// all file systems know it.
 bool flush_to_disk(int file) {
 #ifdef F_FULLFSYNC
   if (fcntl(file, F_FULLFSYNC) == 0) return true;

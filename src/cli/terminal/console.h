@@ -20,7 +20,8 @@ void write_stdout(std::string_view text);
 void write_stderr(std::string_view text);
 
 /// Reads a file to its end. The name - means standard input; if that is a terminal, first prints on
-/// standard error that the command waits for a text. Skips a byte order mark at the beginning. Throws Error if the file cannot be read or is longer than 256 MiB.
+/// standard error that the command waits for a text. Skips a byte order mark at the beginning.
+/// Throws Error if the file cannot be read or is longer than 256 MiB.
 [[nodiscard]] std::string read_input(const std::string& name);
 
 /// The same without one newline or CRLF at the end, which an editor or echo has added.

@@ -9,8 +9,8 @@
 #include "gpt2/beam_search.h"
 #include "gpt2/sampler.h"
 
-// How the beams of a search are compared: which tokens are the best to continue them with, and which
-// of the sequences that have ended are the best.
+// How the beams of a search are compared: which tokens are the best to continue them with, and
+// which of the sequences that have ended are the best.
 
 namespace gpt2 {
 
@@ -60,7 +60,8 @@ class BeamScorer {
              std::size_t count);
 
   /// Returns the best candidates after the beams, best first: fewer than `count` if there are
-  /// fewer. sums: (num_beams). The span lives until the next call. Throws what the processors throw.
+  /// fewer. sums: (num_beams). The span lives until the next call. Throws what the processors
+  /// throw.
   [[nodiscard]] std::span<const Candidate> best(const BeamSessions& sessions,
                                                 std::span<const float> sums);
 

@@ -101,8 +101,8 @@ std::vector<BeamSequence> BeamSearch::run(std::span<const TokenId> prompt) {
   }
 }
 
-// Chooses the beams that continue, and adds the sequences that end to the list. As in HuggingFace, a
-// token that ends a sequence counts only if it is among the first num_beams candidates.
+// Chooses the beams that continue, and adds the sequences that end to the list. As in HuggingFace,
+// a token that ends a sequence counts only if it is among the first num_beams candidates.
 void BeamSearch::step() {
   const DefaultFloatState state;
   ++new_tokens_;

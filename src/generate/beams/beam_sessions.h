@@ -26,9 +26,9 @@ class BeamSessions {
   /// The logits (vocab_size) after the last token of the beam.
   [[nodiscard]] std::span<const float> logits(std::size_t beam) const;
 
-  /// Every beam b becomes a child of the beam parents[b], followed by tokens[b]. Computes the logits
-  /// after these in one forward pass. The first child of a beam takes over its session; the session
-  /// is copied for its other children, into sessions that no beam needs any more.
+  /// Every beam b becomes a child of the beam parents[b], followed by tokens[b]. Computes the
+  /// logits after these in one forward pass. The first child of a beam takes over its session; the
+  /// session is copied for its other children, into sessions that no beam needs any more.
   void advance(std::span<const std::size_t> parents, std::span<const TokenId> tokens);
 
  private:

@@ -11,8 +11,8 @@
 
 namespace gpt2 {
 
-/// Throws Error(invalid_argument), which begins with `name`, if the value has a token id outside the
-/// vocabulary or a sequence without ids.
+/// Throws Error(invalid_argument), which begins with `name`, if the value has a token id outside
+/// the vocabulary or a sequence without ids.
 template <class T>
 void check_ids(std::string_view name, const T& value, std::size_t vocab_size) {
   if constexpr (requires { OptionCodec<T>::ids(value); }) {

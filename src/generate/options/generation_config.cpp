@@ -59,7 +59,8 @@ void read_option(const JsonFields& fields, const OptionField<Options, T>& field,
 void read_beams(const JsonFields& fields, GenerationConfig& config) {
   BeamOptions& beams = config.beams;
   for_each_beam_field([&](auto field) {
-    if (std::string_view(field.name) == "num_return_sequences") field.range.max = GenerationConfig::kMaxSamples;
+    if (std::string_view(field.name) == "num_return_sequences")
+      field.range.max = GenerationConfig::kMaxSamples;
     read_option(fields, field, beams);
   });
   if (beams.num_beams == 1 && beams.num_return_sequences > 1) {

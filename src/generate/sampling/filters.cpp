@@ -133,8 +133,8 @@ void keep_top_n_sigma(const Processing& p) {
     if (score != kRemoved) squares += (double{score} - mean) * (double{score} - mean);
   }
   const double sigma = std::sqrt(squares / count);
-  const double least = std::min(double{max} - double{p.options.top_n_sigma} * sigma,
-                                double{always_kept(p)});
+  const double least =
+      std::min(double{max} - double{p.options.top_n_sigma} * sigma, double{always_kept(p)});
   for (float& score : p.scores) score = double{score} < least ? kRemoved : score;
 }
 

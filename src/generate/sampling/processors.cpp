@@ -159,8 +159,8 @@ void call_processors(const Processing& p) {
   const auto is_nan = [](float score) { return std::isnan(score); };
   const auto found = std::ranges::find_if(p.scores, is_nan);
   if (found == p.scores.end()) return;
-  reject("a logits processor wrote NaN as the score of token ",
-         found - p.scores.begin(), ": give every score a value, or -infinity to remove the token");
+  reject("a logits processor wrote NaN as the score of token ", found - p.scores.begin(),
+         ": give every score a value, or -infinity to remove the token");
 }
 
 // Limits the scores first, because the processors before this one may have made a score infinite.

@@ -110,8 +110,8 @@ void score_in_groups(TextScore& result, const Engine& engine, std::span<const To
     std::function<void(double)> progress;
     if (options.progress) {
       progress = [&](double share) {
-        const double done = static_cast<double>(reached) +
-                            share * static_cast<double>(window.end - reached);
+        const double done =
+            static_cast<double>(reached) + share * static_cast<double>(window.end - reached);
         options.progress(done / static_cast<double>(text.size()));
       };
     }
