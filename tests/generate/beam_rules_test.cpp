@@ -1,5 +1,5 @@
 // The rules of beam search that HuggingFace's results do not show: refusals, cancelling, ties,
-// extreme scores, greedy decoding as a special case, and one answer on every machine.
+// extreme scores, and one answer on every machine.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -7,7 +7,6 @@
 #include <fstream>
 #include <numeric>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/hash.h"
@@ -16,7 +15,6 @@
 #include "gpt2/beam_search.h"
 #include "gpt2/runtime.h"
 #include "measure/random_model.h"
-#include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/passes.h"
 #include "support/refusal.h"
@@ -45,15 +43,6 @@ BeamSearchOptions options_with(const BeamOptions& beams, std::size_t max_new_tok
 std::vector<TokenId> first_of(const std::vector<BeamSequence>& sequences) {
   REQUIRE(!sequences.empty());
   return sequences.front().tokens;
-}
-
-// Computes the log-probability of `token` after `ids` in double precision.
-double log_prob(Session& session, std::span<const TokenId> ids, TokenId token) {
-  session.rewind(0);
-  const auto logits = session.forward(ids);
-  double sum = 0.0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
-  return static_cast<double>(logits[static_cast<std::size_t>(token)]) - std::log(sum);
 }
 
 Config small_config() {
@@ -95,86 +84,6 @@ TEST_CASE("options and prompts that leave nothing to search are refused") {
   CHECK_NOTHROW(beam_search(tiny(), kPrompt, all_stop));
 }
 
-TEST_CASE("with one beam, the tokens are those of greedy decoding") {
-  const Engine engine(bundled::model(), {.threads = 2});
-  for (const char* const text : {"Once upon a time", "The cat", "Tim and"}) {
-    const std::vector<TokenId> prompt = bundled::tokenizer().encode(text);
-    for (const std::vector<TokenId>& stop :
-         {std::vector<TokenId>{}, bundled::tokenizer().encode(".")}) {
-      INFO(text << ", " << stop.size() << " stop tokens");
-      Session session(engine);
-      GenerationOptions plain{.max_new_tokens = 30, .stop_tokens = stop, .ignore_eos = true};
-      plain.sampling.temperature = 0.0f;
-      plain.hash_logits = stop.empty();
-      const GenerationResult greedy = generate(session, prompt, plain, nullptr);
-      // Options that only affect drawing have no effect on a beam search.
-      BeamSearchOptions options = options_with({.num_beams = 1}, 30);
-      options.stop_tokens = stop;
-      options.sampling = {.temperature = 0.3f, .top_k = 1, .min_p = 0.9f, .seed = 5};
-      options.hash_logits = plain.hash_logits;
-      std::uint64_t hash = 1;
-      options.on_step = [&](const BeamStep& step) {
-        hash = step.logits_hash;
-        return true;
-      };
-      const auto sequences = beam_search(engine, prompt, options);
-      CHECK(hash == greedy.logits_hash);
-      CHECK(first_of(sequences) == greedy.tokens);
-      CHECK(name_of(sequences.front().finish_reason) == name_of(greedy.finish_reason));
-    }
-  }
-}
-
-// With as many beams as there are sequences, the search must find all of them, in order.
-TEST_CASE("enough beams find every sequence") {
-  const Engine engine(random_model(small_config(), {}), {.threads = 1});
-  const std::vector<TokenId> prompt = {1, 2, 3};
-  constexpr TokenId kEnd = 7;
-  Session session(engine);
-  for (const double length_penalty : {-1.5, 0.0, 0.7, 1.0}) {
-    std::vector<double> expected;
-    const auto visit = [&](const auto& self, std::vector<TokenId>& ids, double sum) -> void {
-      const auto score = [&](std::size_t length, double total) {
-        return total / std::pow(static_cast<double>(length), length_penalty);
-      };
-      const std::size_t length = ids.size() - prompt.size();
-      if (length == 3) {
-        expected.push_back(score(3, sum));
-        return;
-      }
-      for (TokenId token = 0; token < 8; ++token) {
-        const double total = sum + log_prob(session, ids, token);
-        if (token == kEnd) {
-          expected.push_back(score(length + 1, total));
-          continue;
-        }
-        ids.push_back(token);
-        self(self, ids, total);
-        ids.pop_back();
-      }
-    };
-    std::vector<TokenId> ids = prompt;
-    visit(visit, ids, 0.0);
-    REQUIRE(expected.size() == 343 + 1 + 7 + 49);
-    std::ranges::sort(expected, std::greater<double>());
-
-    BeamSearchOptions options = options_with({.num_beams = 512,
-                                              .num_return_sequences = expected.size(),
-                                              .length_penalty = length_penalty,
-                                              .early_stopping = EarlyStopping::never},
-                                             3);
-    options.stop_tokens = {kEnd};
-    const auto sequences = beam_search(engine, prompt, options);
-    REQUIRE(sequences.size() == expected.size());
-    INFO("length penalty " << length_penalty);
-    double worst = 0.0;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      worst = std::max(worst, std::abs(sequences[i].score - expected[i]) / std::abs(expected[i]));
-    }
-    CHECK(worst < 1e-5);
-  }
-}
-
 TEST_CASE("one answer for all instruction sets and threads") {
   const std::string before(isa_name());
   Config config = small_config();
@@ -214,20 +123,6 @@ TEST_CASE("one answer for all instruction sets and threads") {
   CHECK(runs == 3 * available_isas().size());
 }
 
-TEST_CASE("functions of the caller's are called on its thread, for one beam after the other") {
-  const Engine engine(tiny().model(), {.threads = 3});
-  BeamSearchOptions options = options_with({.num_beams = 4});
-  const auto thread = std::this_thread::get_id();
-  std::size_t calls = 0;
-  options.sampling.processors = {[&](std::span<float>, std::span<const TokenId>) {
-    if (std::this_thread::get_id() == thread) ++calls;
-  }};
-  const auto sequences = beam_search(engine, kPrompt, options);
-  CHECK(calls == 4 * options.max_new_tokens);
-  options.sampling.processors.clear();
-  CHECK(first_of(beam_search(engine, kPrompt, options)) == first_of(sequences));
-}
-
 TEST_CASE("a search can be watched and ended") {
   BeamSearchOptions options = options_with({.num_beams = 3, .num_return_sequences = 3});
   std::vector<TokenId> best;
@@ -264,19 +159,6 @@ TEST_CASE("a search can be watched and ended") {
   CHECK_THROWS_AS(beam_search(tiny(), kPrompt, options), int);
   options.on_prompt = [](std::size_t read, std::size_t) { return read == 0; };
   CHECK(beam_search(tiny(), kPrompt, options).empty());
-}
-
-TEST_CASE("a sequence that fills the context says so") {
-  const std::vector<TokenId> prompt(60, 5);
-  const auto reason = [&](std::size_t max_new_tokens) {
-    const auto sequences =
-        beam_search(tiny(), prompt, options_with({.num_beams = 2}, max_new_tokens));
-    return std::pair(first_of(sequences).size(), sequences.front().finish_reason);
-  };
-  // The last token needs no room.
-  CHECK(reason(4) == std::pair(std::size_t{4}, FinishReason::length));
-  CHECK(reason(5) == std::pair(std::size_t{5}, FinishReason::context_full));
-  CHECK(reason(1000) == std::pair(std::size_t{5}, FinishReason::context_full));
 }
 
 TEST_CASE("NaN logits are refused, or replaced where the options say so") {
@@ -355,55 +237,6 @@ TEST_CASE("the best candidates are those of a full sort") {
     INFO(count);
     CHECK(found == all);
   }
-}
-
-TEST_CASE("sums of infinite scores are neither NaN nor +infinity") {
-  constexpr float kLargest = std::numeric_limits<float>::max();
-  BestCandidates candidates(4);
-  candidates.add(0, -kInfinity, std::vector<float>{kInfinity, -kInfinity});
-  candidates.add(1, kLargest, std::vector<float>{kInfinity, -kInfinity});
-  std::vector<float> sums;
-  for (const Candidate& candidate : candidates.sorted()) sums.push_back(candidate.sum);
-  CHECK(sums == std::vector<float>{kLargest, -kInfinity, -kInfinity, -kInfinity});
-}
-
-TEST_CASE("scores are divided by a power of the length") {
-  for (const double exponent : {0.0, 1.0, -1.0, 0.5, 0.1, 0.8, 2.5, -0.6, 3.0, 20.0, -19.99}) {
-    EndedSequences list(100, 1000, {.length_penalty = exponent});
-    for (const std::size_t length : {1, 2, 3, 10, 77, 1000}) {
-      list.add(-3.0f, length, {}, FinishReason::length);
-      const double expected = -3.0 / std::pow(static_cast<double>(length), exponent);
-      INFO(length << " to the power " << exponent);
-      // A few dozen operations, each of which is off by at most 2^-53 of its result.
-      CHECK(std::abs(list.list().back().score / expected - 1.0) < 200 * 0x1p-53);
-    }
-  }
-}
-
-TEST_CASE("a full list keeps the better of equal sequences by age, and knows when it is final") {
-  const auto list_with = [](EarlyStopping early_stopping, double length_penalty) {
-    EndedSequences list(2, 10,
-                        {.length_penalty = length_penalty, .early_stopping = early_stopping});
-    list.add(-4.0f, 2, std::vector<TokenId>{1}, FinishReason::end_of_text);
-    CHECK(!list.is_final(-1e6f, 2));  // one sequence is missing
-    list.add(-4.0f, 2, std::vector<TokenId>{2}, FinishReason::end_of_text);
-    return list;
-  };
-  EndedSequences list = list_with(EarlyStopping::no, 1.0);
-  list.add(-4.0f, 2, std::vector<TokenId>{3}, FinishReason::end_of_text);  // no better
-  CHECK(list.list().back().tokens == std::vector<TokenId>{2});
-  list.add(-3.0f, 2, std::vector<TokenId>{4}, FinishReason::end_of_text);  // the older one leaves
-  CHECK(list.list().front().tokens == std::vector<TokenId>{2});
-  CHECK(list.list().back().tokens == std::vector<TokenId>{4});
-
-  CHECK(list_with(EarlyStopping::yes, 1.0).is_final(-0.1f, 2));
-  // The worst score is -2.
-  CHECK(list_with(EarlyStopping::no, 1.0).is_final(-8.0f, 4));
-  CHECK(!list_with(EarlyStopping::no, 1.0).is_final(-7.0f, 4));
-  CHECK(list_with(EarlyStopping::never, 1.0).is_final(-20.0f, 4));  // divided by 10
-  CHECK(!list_with(EarlyStopping::never, 1.0).is_final(-19.0f, 4));
-  CHECK(list_with(EarlyStopping::never, 0.0).is_final(-4.0f, 4));
-  CHECK(!list_with(EarlyStopping::never, 0.0).is_final(-3.9f, 4));
 }
 
 // The tokens begin in one block of the cache and end in the next (see Session).

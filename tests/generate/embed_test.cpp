@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "gpt2/observer.h"
 #include "gpt2/runtime.h"
@@ -42,33 +41,6 @@ std::vector<float> states_of(Session& session, std::span<const TokenId> tokens, 
 }
 
 }  // namespace
-
-TEST_CASE("hidden states of every layer are HuggingFace's") {
-  std::size_t compared = 0;
-  for (const auto& directory : oracle_cases()) {
-    const Golden golden(directory / "golden.json");
-    if (!golden.json.contains("prompts")) continue;
-    const Model model = Model::load(directory);
-    const std::size_t n_layer = model.config().n_layer;
-    for (const auto& prompt : golden.json.at("prompts")) {
-      const std::vector<TokenId> ids = ids_of(prompt.at("input_ids"));
-      // Either the states of all layers or only the last ones, which come after ln_f.
-      const bool has_all = prompt.contains("hidden_all");
-      const std::vector<double> all =
-          golden.tensor(prompt[has_all ? "hidden_all" : "hidden_final"]);
-      const auto size = static_cast<std::ptrdiff_t>(ids.size() * model.config().n_embd);
-      auto begin = all.begin();
-      for (std::size_t layer = has_all ? 0 : n_layer; layer <= n_layer; ++layer, begin += size) {
-        CAPTURE(directory, layer);
-        const std::vector<double> expected(begin, begin + size);
-        Session session(model);
-        check_near(states_of(session, ids, layer), expected, kTolerance * range_of(expected));
-        ++compared;
-      }
-    }
-  }
-  CHECK(compared > 40);
-}
 
 TEST_CASE("vectors of texts are HuggingFace's") {
   const Golden golden(std::filesystem::path(GPT2_TEST_DATA) / "oracle/scoring/scoring.json");
@@ -129,9 +101,6 @@ TEST_CASE("hidden states have the same bits as an observer of a whole pass sees"
     hidden_states({&slice, 1}, layer);
     CHECK(same_bits(last, std::span(seen).last(last.size())));
     CHECK(pieces.position() == ids.size());
-    pieces.rewind(500);  // logits can be computed after hidden states
-    CHECK(same_bits(pieces.forward(std::span(ids).subspan(500)),
-                    session_of(odd_model(), 1).forward(ids)));
   }
 }
 
@@ -189,7 +158,6 @@ TEST_CASE("embedding tells its progress and refuses what it cannot do") {
                {{std::vector<TokenId>(701, 1)}, {}, "text 1 has 701 tokens", "700"},
                {{{1, 203}}, {}, "text 1, token 2", "0 to 202, got 203"},
                {{{1}}, {.layer = 4}, "layer", "got 4"},
-               {{}, {.layer = 4}, "layer", "got 4"},
                {{{1}}, {.pooling = static_cast<Pooling>(2)}, "pooling", "2"},
                {{{1}}, {.pooling = static_cast<Pooling>(-1)}, "pooling", "-1"}};
   for (const auto& one : cases) {

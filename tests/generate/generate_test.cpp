@@ -2,7 +2,6 @@
 // end for the right reasons.
 #include "gpt2/generate.h"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -137,24 +136,6 @@ TEST_CASE("a full context ends the text with reason length") {
   CHECK(outcome.result.tokens == run("Once upon a time", greedy(11)).result.tokens);
 }
 
-TEST_CASE("a new prompt after a text leads to the same logits as all tokens at once") {
-  const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
-  const std::vector<TokenId> more = tokenizer().encode(" Then the cat");
-  GenerationOptions options{.max_new_tokens = 25, .sampling = {.top_k = 40, .seed = 5}};
-  options.hash_logits = true;
-  Session session(model());
-  std::vector<TokenId> all = prompt;
-  const GenerationResult first = generate(session, prompt, options, nullptr);
-  CHECK(session.position() == prompt.size() + 25);
-  all.insert(all.end(), first.tokens.begin(), first.tokens.end());
-  all.insert(all.end(), more.begin(), more.end());
-  const GenerationResult result = generate(session, more, options, nullptr);
-  Session fresh(model());
-  const GenerationResult at_once = generate(fresh, all, options, nullptr);
-  CHECK(result.tokens == at_once.tokens);
-  CHECK(result.logits_hash == at_once.logits_hash);
-}
-
 TEST_CASE("the end-of-text tokens of model and tokenizer end a text unless they are ignored") {
   const std::optional<TokenId> end = tokenizer().end_of_text();
   REQUIRE(end);
@@ -223,49 +204,6 @@ TEST_CASE("asking for no tokens is not an error, but a bad prompt or stop string
   CHECK(session.position() == 0);
 }
 
-TEST_CASE("a target receives text and tokens if it has a tokenizer, and tokens otherwise") {
-  const std::vector<TokenId> prompt = tokenizer().encode("Once upon a time");
-  const Run expected = run("Once upon a time", greedy(12));
-  for (const bool has_tokenizer : {true, false}) {
-    for (const std::size_t n : {12u, 5u}) {  // n = 5: the sink of the tokens ends the text
-      std::string text;
-      std::vector<TokenId> tokens;
-      const auto on_text = [&](std::string_view piece) { return !text.append(piece).empty(); };
-      const auto on_token = [&](TokenId token) {
-        tokens.push_back(token);
-        return tokens.size() < n || n == 12;
-      };
-      std::optional<Tokenizer> its_tokenizer;
-      if (has_tokenizer) its_tokenizer = tokenizer();
-      TextTarget target(its_tokenizer, on_text, nullptr);
-      if (has_tokenizer) {
-        target.on_token_of_text = on_token;
-      } else {
-        target.on_token = on_token;
-      }
-      Session session(model());
-      const GenerationResult result = generate(session, prompt, greedy(12), target);
-      CHECK(result.finish_reason == (n == 12 ? FinishReason::length : FinishReason::cancelled));
-      CHECK(result.tokens == tokens);
-      CHECK(std::ranges::equal(tokens, std::span(expected.result.tokens).first(n)));
-      CHECK(text == (has_tokenizer ? tokenizer().decode(tokens) : ""));
-      session.rewind(0);
-      const TextTarget nobody(its_tokenizer, nullptr, nullptr);
-      CHECK(generate(session, prompt, greedy(12), nobody).tokens == expected.result.tokens);
-    }
-  }
-}
-
-TEST_CASE("a sink that moves the session away ends the call with an error") {
-  Session session(model());
-  const std::vector<TokenId> prompt = {1, 2, 3};
-  const auto steals = [&](TokenId) {
-    const Session thief = std::move(session);
-    return true;
-  };
-  CHECK_THROWS_AS(generate(session, prompt, {.max_new_tokens = 3}, steals), Error);
-}
-
 namespace {
 
 // The text that the filter writes, and the number of the piece after which it stopped (0: never).
@@ -320,12 +258,6 @@ TEST_CASE("only the text before the first stop string is written, however the te
     for (const std::string& letter : letters) text += letter;
     CHECK(filtered(stops, {text}).text == filtered(stops, letters).text);
   }
-}
-
-TEST_CASE("no text is held back longer than necessary") {
-  StopFilter filter({"stop"});
-  CHECK(filter.write("a st") == "a ");
-  CHECK(filter.write("ar") == "star");
 }
 
 }  // namespace gpt2::test::generate_test

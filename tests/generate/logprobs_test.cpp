@@ -11,7 +11,6 @@
 #include "support/catch.h"
 #include "support/decoding_goldens.h"
 #include "support/passes.h"
-#include "support/refusal.h"
 
 namespace gpt2::test::logprobs_test {
 
@@ -168,19 +167,6 @@ TEST_CASE("there is one log-probability for each token, however the text ends") 
   }
   Session session(model());
   CHECK(generate(session, tokenizer().encode("Tom"), greedy, {}).logprobs.empty());
-}
-
-TEST_CASE("more likely tokens than the vocabulary has are refused") {
-  const std::size_t vocab_size = model().config().vocab_size;
-  const std::vector<TokenId> prompt = tokenizer().encode("Tom");
-  Session session(model());
-  check_bad_argument([&] { generate(session, prompt, {.top_logprobs = vocab_size + 1}, {}); },
-                     {std::to_string(vocab_size + 1), std::to_string(vocab_size)});
-  CHECK(session.position() == 0);
-  const GenerationResult all =
-      generate(session, prompt, {.max_new_tokens = 1, .top_logprobs = vocab_size}, {});
-  REQUIRE(all.logprobs.size() == 1);
-  CHECK(all.logprobs[0].top.size() == vocab_size);
 }
 
 }  // namespace gpt2::test::logprobs_test

@@ -1,9 +1,7 @@
 // Tests texts that continue past the context: after each slide, a text is the same as the text of a
 // new session that begins with the tokens that the slide kept.
 #include <algorithm>
-#include <set>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -122,38 +120,6 @@ TEST_CASE("a text that slides equals texts of new sessions with the tokens that 
   }
 }
 
-TEST_CASE("tokens of the prompt that a slide keeps still count as prompt in the next call") {
-  GenerationOptions options{.max_new_tokens = 20, .sampling = {.temperature = 0.0f}};
-  options.sampling.presence_penalty = 2.0f;
-  options.ignore_eos = true;
-  std::vector<float> seen;
-  const LogitsProcessor watch = [&seen](std::span<float> scores, std::span<const TokenId>) {
-    seen.assign(scores.begin(), scores.end());
-  };
-  const std::size_t size = prompt().size();
-  for (const std::size_t keep : {std::size_t{0}, size - 3, size, size + 4}) {
-    CAPTURE(keep);
-    Session session(model(), {.max_tokens = kCapacity});
-    generate(session, prompt(), options, nullptr);
-    std::vector<bool> is_prompt(size, true);
-    is_prompt.resize(size + 20, false);
-    erase(is_prompt, keep, session.slide(keep, kCapacity - size - 19));
-    std::set<TokenId> written;
-    for (std::size_t i = 0; i < is_prompt.size(); ++i) {
-      if (!is_prompt[i]) written.insert(session.tokens()[i]);
-    }
-    Session same = session.fork();
-    const auto logits = same.forward({});
-    std::vector<float> expected(logits.begin(), logits.end());
-    for (const TokenId id : written) expected[static_cast<std::size_t>(id)] -= 2.0f;
-    GenerationOptions one = options;
-    one.max_new_tokens = 1;
-    one.sampling.processors = {watch};
-    generate(session, {}, one, nullptr);
-    CHECK(seen == expected);
-  }
-}
-
 TEST_CASE("several calls write the same text as one call, also after slides") {
   GenerationOptions options{.max_new_tokens = kNew, .sampling = {.temperature = 1.0f, .seed = 4}};
   options.sampling.repetition_penalty = 1.2f;
@@ -244,13 +210,20 @@ TEST_CASE("a text that a sink or a processor ends can be continued, wherever the
   options.overflow = Overflow::slide;
   Session whole(model(), {.max_tokens = 24});
   const Ids expected = generate(whole, prompt(), options, nullptr).tokens;
+  options.constant_draft = true;
+  options.max_draft_tokens = 3;
   for (std::size_t stop = 1; stop < 40; stop += test::is_slow() ? 3 : 1) {
+    if (stop % 2 == 0) {
+      options.draft = model().to(WeightType::int4);
+    } else {
+      options.draft.reset();
+    }
     for (const End end : {End::cancels, End::sink_throws, End::processor_throws}) {
       CAPTURE(stop, static_cast<int>(end));
       Session session(model(), {.max_tokens = 24});
       Ids text;
       const auto fail_at_stop = [&] {
-        if (text.size() == stop) throw std::runtime_error("full");
+        if (text.size() == stop) throw 1;  // no std::exception, like the end of a thread
       };
       const auto sink = [&](TokenId token) {
         text.push_back(token);
@@ -267,7 +240,7 @@ TEST_CASE("a text that a sink or a processor ends can be continued, wherever the
         CHECK(first.finish_reason == FinishReason::cancelled);
         CHECK(first.dropped_tokens + session.position() == prompt().size() + stop);
       } else {
-        CHECK_THROWS_AS(generate(session, prompt(), ending, sink), std::runtime_error);
+        CHECK_THROWS_AS(generate(session, prompt(), ending, sink), int);
       }
       GenerationOptions left = options;
       left.max_new_tokens = 60 - stop;
@@ -276,19 +249,6 @@ TEST_CASE("a text that a sink or a processor ends can be continued, wherever the
       CHECK(text == expected);
     }
   }
-}
-
-TEST_CASE("a prompt may be a part of the session's own tokens, which a slide moves") {
-  GenerationOptions options{.max_new_tokens = 4, .sampling = {.temperature = 0.0f}};
-  options.ignore_eos = true;
-  options.overflow = Overflow::slide;
-  Session session(model(), {.max_tokens = 24});
-  for (TokenId id = 1; id <= 24; ++id) session.append(std::span(&id, 1));
-  Session expected = session.fork();
-  const Ids copy(session.tokens().begin(), session.tokens().begin() + 8);
-  const auto right = generate(expected, copy, options, nullptr);
-  CHECK(generate(session, session.tokens().first(8), options, nullptr).tokens == right.tokens);
-  CHECK(std::ranges::equal(session.tokens(), expected.tokens()));
 }
 
 }  // namespace gpt2::test::overflow_test

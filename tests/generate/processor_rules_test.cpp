@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "generate/sampling/softmax.h"
 #include "gpt2/error.h"
-#include "gpt2/generate.h"
 #include "gpt2/runtime.h"
-#include "support/alphabet_model.h"
+#include "gpt2/sampler.h"
 #include "support/catch.h"
 #include "support/refusal.h"
 
@@ -187,22 +185,6 @@ TEST_CASE("if every token is removed, greedy takes the first, and drawing is ref
   }
 }
 
-TEST_CASE("ids outside the vocabulary are refused where an option reads them") {
-  const Floats logits = {1, 2, 3};
-  for (const TokenId id : {-1, 3}) {
-    const Ids ids = {0, id};
-    for (const SamplingOptions& options : {SamplingOptions{.repetition_penalty = 2.0f},
-                                           {.presence_penalty = 1.0f},
-                                           {.no_repeat_ngram_size = 1},
-                                           {.bad_words_ids = {{0, 1}}},
-                                           {.sequence_bias = {{{0, 1}, 1.0f}}}}) {
-      check_bad_argument([&] { (void)scores_of(options, logits, ids); },
-                         {"token 1", std::to_string(id), "vocabulary of 3"});
-    }
-    CHECK(scores_of({.min_length = 9}, logits, ids) == logits);
-  }
-}
-
 TEST_CASE("filters keep min_tokens_to_keep tokens even if their probability is 0") {
   // exp(-200) is 0 in f32. HuggingFace's filters never remove the first min_tokens_to_keep tokens.
   for (const SamplingOptions& options : {SamplingOptions{.top_k = 1},
@@ -236,9 +218,7 @@ TEST_CASE("top_n_sigma keeps the scores within n standard deviations of the high
       {0.5f, logits, {7}},
       {1.0f, logits, {6, 7}},        // 7 is exactly 9 - 1 * 2
       {2.0f, logits, {4, 5, 6, 7}},  // 5 is exactly 9 - 2 * 2
-      {2.49f, logits, {4, 5, 6, 7}},
       {2.5f, logits, {1, 2, 3, 4, 5, 6, 7}},
-      {3.5f, logits, {0, 1, 2, 3, 4, 5, 6, 7}},
       {0.5f, logits, {4, 5, 6, 7}, 3},  // 4 and 5 are as high as the third
       {1.0f, removed, {4}},
       {1.3f, removed, {2, 4}},
@@ -287,41 +267,6 @@ TEST_CASE("a sampler refuses options that name no token of its vocabulary") {
   for (const std::size_t size : {std::size_t{0}, std::size_t{1} << 31, SIZE_MAX}) {
     check_bad_argument([size] { Sampler sampler({}, size); }, {"vocab_size", std::to_string(size)});
   }
-}
-
-TEST_CASE("generate tells the sampler where the prompt ends, where the text must end and how") {
-  const Model model = Model::load(test::alphabet_model());
-  const struct {
-    SamplingOptions sampling;
-    GenerationOptions options;
-    std::size_t room;  // the context of 5 tokens has room for 4 new ones
-    Ids tokens;
-  } cases[] = {
-      {{}, {.max_new_tokens = 4, .stop_tokens = {'e'}}, 0, {'c', 'd'}},
-      // The forced token ends the text, so it is not part of it.
-      {{.forced_eos_token_id = {256}}, {.max_new_tokens = 4}, 0, {'c', 'd', 'e'}},
-      {{.forced_eos_token_id = {256}}, {.max_new_tokens = 4}, 5, {'c', 'd', 'e'}},
-      {{.forced_eos_token_id = {256}}, {.max_new_tokens = 99}, 5, {'c', 'd', 'e'}},
-      {{.forced_eos_token_id = {'x'}},
-       {.max_new_tokens = 3, .ignore_eos = true},
-       0,
-       {'c', 'd', 'x'}},
-  };
-  const auto write = [&](SamplingOptions sampling, GenerationOptions options, std::size_t room) {
-    sampling.temperature = 0.0f;
-    options.sampling = sampling;
-    Session session(model, {.max_tokens = room});
-    return generate(session, Ids{'a', 'b'}, options, nullptr);
-  };
-  for (const auto& [sampling, options, room, tokens] : cases) {
-    const auto result = write(sampling, options, room);
-    CHECK(result.tokens == tokens);
-    if (!options.ignore_eos) CHECK(result.finish_reason == FinishReason::end_of_text);
-  }
-  CHECK(
-      write({.min_new_tokens = 4}, {.max_new_tokens = 9, .stop_tokens = {'e'}}, 0).tokens.size() >=
-      4);
-  CHECK(write({.begin_suppress_tokens = {'c'}}, {.max_new_tokens = 1}, 0).tokens != Ids{'c'});
 }
 
 TEST_CASE("with every processor, all instruction sets give the same scores and draws") {
@@ -383,15 +328,6 @@ TEST_CASE("with every processor, all instruction sets give the same scores and d
   CHECK(std::set<TokenId>(texts[0].begin(), texts[0].end()).size() > 100);
   // The hash is the same on every machine; tools/test.sh --aarch64 compares it on Arm.
   CHECK(hashes[0] == 0x8c3bf1cf37d66920);
-}
-
-TEST_CASE("exp and log of one number are within 1 ulp") {
-  for (float x = 1.0f; x < 1e6f; x *= 1.37f) {
-    const double log = std::log(static_cast<double>(x));
-    CHECK(std::abs(static_cast<double>(log_of(x)) - log) <= 1.2e-7 * log);
-    const double exp = std::exp(-static_cast<double>(x) / 1e5);
-    CHECK(std::abs(static_cast<double>(exp_of(-x / 1e5f)) - exp) <= 2.4e-7 * exp);
-  }
 }
 
 }  // namespace gpt2::test::processor_rules_test

@@ -1,6 +1,6 @@
 // Tries every row of the table of sampling options at both ends of its range, just outside of them
 // and with a value of another type, through every door: the library, generation_config.json, the C
-// interface, Python, the lines of `gpt2 batch`, the options of the command and /set. All doors must
+// interface, Python, the lines of `gpt2 batch` and the options of the command. All doors must
 // give the same verdict, and a refusal must name the option.
 #include <algorithm>
 #include <cmath>
@@ -259,16 +259,6 @@ TEST_CASE("every sampling option has the same range in the options of the comman
     const test::Outcome outcome = test::run(words);
     CHECK((outcome.status == 0 || outcome.status == 2));
     check_verdict(one, outcome.status == 0 ? kAccepted : outcome.err, dashed(one.name));
-  }
-}
-
-TEST_CASE("every sampling option has the same range in /set") {
-  for (const Case& one : cases()) {
-    const auto text = text_of(one);
-    if (!text || one.value.is_boolean() || one.name == "sequence") continue;
-    const test::Outcome outcome =
-        test::run({"-i"}, {.input = "/set " + one.name + " " + *text + "\n"});
-    check_verdict(one, outcome.err.empty() ? kAccepted : outcome.err);
   }
 }
 

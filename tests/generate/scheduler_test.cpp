@@ -1,6 +1,5 @@
 // Tests that a scheduler's texts are bit for bit the ones that generate() writes alone, whatever
 // the other texts, the pieces of the prompts, the shared prefixes and the limit on memory are.
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -16,7 +15,6 @@
 
 #include "gpt2/scheduler.h"
 #include "measure/random_model.h"
-#include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/is_slow.h"
 #include "support/part_of_model.h"
@@ -24,8 +22,6 @@
 #include "support/refusal.h"
 
 namespace gpt2::test::scheduler_test {
-
-using test::bundled::tokenizer;
 
 namespace {
 
@@ -210,31 +206,6 @@ TEST_CASE("texts draft together, but for one that is too long for the draft mode
   }
 }
 
-TEST_CASE("a processor that throws while several texts draft ends its own text only") {
-  GenerationOptions options = endless(12);
-  options.draft = test::part_of(model(), 1, kPositions);
-  options.constant_draft = true;
-  options.max_draft_tokens = 3;
-  const Ids first = alone({.prompt = {1}, .options = options}).tokens;
-  const Ids third = alone({.prompt = {3}, .options = options}).tokens;
-  for (int last = 1; last < 30; ++last) {
-    CAPTURE(last);
-    Scheduler scheduler{Engine(model())};
-    auto before = scheduler.submit(Ids{1}, options, nullptr);
-    int calls = 0;
-    GenerationOptions throwing = options;
-    throwing.sampling.processors = {[&](std::span<float>, std::span<const TokenId>) {
-      if (++calls == last) throw 1;
-    }};
-    auto wrong = scheduler.submit(Ids{2}, throwing, nullptr);
-    auto after = scheduler.submit(Ids{3}, options, nullptr);
-    scheduler.run();
-    if (calls >= last) CHECK_THROWS_AS(wrong.get(), int);
-    CHECK(before.get().tokens == first);
-    CHECK(after.get().tokens == third);
-  }
-}
-
 TEST_CASE("texts that other threads submit meanwhile equal texts written alone") {
   Scheduler scheduler(Engine(model(), {.threads = 2}), {.max_sequences = 5});
   constexpr std::size_t kThreads = 3, kJobs = 20;
@@ -261,33 +232,6 @@ TEST_CASE("texts that other threads submit meanwhile equal texts written alone")
       expected.streamed.clear();
       CHECK(outcome_of({}, [&future = result] { return future.get(); }) == expected);
     }
-  }
-}
-
-TEST_CASE("a scheduler writes text, and ends it at stop strings") {
-  Scheduler scheduler{Engine(test::bundled::model())};
-  GenerationOptions options{.max_new_tokens = 40, .sampling = {.temperature = 0.8f}};
-  options.stop = {"."};
-  const auto appends_to = [](std::string& text) {
-    return [&text](std::string_view more) { return !text.append(more).empty(); };
-  };
-  const std::string prompts[] = {"Once upon a time", "One day", "The cat", "Tom and his dog"};
-  std::string texts[4];
-  std::vector<std::future<GenerationResult>> results;
-  for (std::size_t i = 0; i < 4; ++i) {
-    results.push_back(scheduler.submit(tokenizer(), tokenizer().encode(prompts[i]), options,
-                                       appends_to(texts[i])));
-  }
-  scheduler.run();
-  for (std::size_t i = 0; i < 4; ++i) {
-    Session session(test::bundled::model());
-    std::string text;
-    const auto expected =
-        generate(session, tokenizer(), tokenizer().encode(prompts[i]), options, appends_to(text));
-    const auto result = results[i].get();
-    CHECK(texts[i] == text);
-    CHECK(result.tokens == expected.tokens);
-    CHECK(result.finish_reason == expected.finish_reason);
   }
 }
 
@@ -319,18 +263,6 @@ TEST_CASE("a scheduler refuses what generate() refuses, with the same messages")
     CHECK(outcome.reason.find(' ') != std::string::npos);  // a message, not a finish reason
     CHECK(outcome == alone(job));
   }
-}
-
-TEST_CASE("a scheduler refuses a target and stop strings that do not fit when they are submitted") {
-  Scheduler scheduler{Engine(test::bundled::model())};
-  GenerationOptions options{.max_new_tokens = 3};
-  options.stop = {""};
-  CHECK_THROWS_AS(scheduler.submit(tokenizer(), Ids{1}, options, nullptr), Error);
-  options.stop = {"."};
-  CHECK_THROWS_AS(scheduler.submit(Ids{1}, options, nullptr), Error);
-  Scheduler other{Engine(model())};
-  CHECK_THROWS_AS(other.submit(tokenizer(), Ids{1}, {}, nullptr), Error);
-  CHECK_FALSE(scheduler.step());
 }
 
 TEST_CASE("texts share passes, and the tokens that their prompts have in common") {
@@ -395,28 +327,6 @@ TEST_CASE("a text that waits ends as soon as it is not wanted any more") {
   scheduler.run();
   CHECK(first.get().tokens.size() == 20);
   CHECK(last.get().tokens.size() == 20);
-}
-
-TEST_CASE("a target receives log-probabilities while the text is being written") {
-  Scheduler scheduler{Engine(model())};
-  std::vector<TokenId> tokens;
-  std::vector<float> scores;
-  TextTarget target(std::nullopt, nullptr, [&](TokenId token) {
-    CHECK(tokens.back() == token);  // on_logprob came before
-    return tokens.size() < 5;
-  });
-  target.on_logprob = [&](TokenId token, const TokenLogprob& logprob) {
-    tokens.push_back(token);
-    scores.push_back(logprob.logprob);
-  };
-  GenerationOptions options{.max_new_tokens = 20, .top_logprobs = 0};
-  options.ignore_eos = true;
-  auto future = scheduler.submit(Ids{1}, options, target);
-  scheduler.run();
-  const GenerationResult result = future.get();
-  CHECK(result.tokens == tokens);
-  REQUIRE(result.logprobs.size() == 5);
-  for (std::size_t i = 0; i < 5; ++i) CHECK(result.logprobs[i].logprob == scores[i]);
 }
 
 TEST_CASE("run() also writes the texts that sinks submit, the last one included") {

@@ -3,8 +3,6 @@
 // that computes the same logits as the model that writes (a twin) must therefore be right with
 // every drafted token.
 #include <algorithm>
-#include <limits>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -148,18 +146,6 @@ TEST_CASE("a smaller model forgets the tokens that were refused") {
   }
 }
 
-TEST_CASE("a draft ends where the draft model's context is full") {
-  const std::size_t prompt = tokenizer().encode("One day, Tom").size();
-  for (const std::size_t n_positions : {prompt - 1, prompt + 1, prompt + 30}) {
-    INFO(n_positions << " positions");
-    const GenerationResult drafted = check_draft(twin(n_positions), options_of(100));
-    // The last position belongs to the second-to-last token, from which the last one is drafted.
-    CHECK(drafted.drafted_tokens <= n_positions + 1 - std::min(n_positions + 1, prompt));
-    CHECK((drafted.drafted_tokens > 0) == (n_positions > prompt));
-    CHECK(drafted.accepted_tokens == drafted.drafted_tokens);
-  }
-}
-
 TEST_CASE("a smaller model drafts on after a slide") {
   GenerationOptions options = options_of(200);
   options.overflow = Overflow::slide;
@@ -170,18 +156,6 @@ TEST_CASE("a smaller model drafts on after a slide") {
     CHECK(drafted.accepted_tokens == drafted.drafted_tokens);
     CHECK(drafted.accepted_tokens > 40);
   }
-}
-
-TEST_CASE("a smaller model whose logits are NaN drafts nothing") {
-  const Model part = twin();
-  const auto broken = std::make_shared<Transformer>(*part.transformer());
-  const Config& config = broken->config;
-  const auto nans = std::make_shared<const std::vector<float>>(
-      config.vocab_size * config.n_embd, std::numeric_limits<float>::quiet_NaN());
-  broken->lm_head = {reinterpret_cast<const std::byte*>(nans->data()), WeightType::f32,
-                     Weight::Layout::nk, config.n_embd, config.vocab_size};
-  broken->storage.emplace_back(nans);
-  CHECK(check_draft(Model(broken), options_of(30)).drafted_tokens == 0);
 }
 
 TEST_CASE("a draft with another number of tokens is refused") {

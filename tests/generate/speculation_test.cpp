@@ -1,6 +1,5 @@
 // Tests speculative decoding: a draft changes how fast a text is written, and nothing else.
 #include <algorithm>
-#include <filesystem>
 #include <future>
 #include <new>
 #include <string>
@@ -172,60 +171,6 @@ TEST_CASE("a text that repeats itself is drafted from itself") {
   CHECK(result.accepted_tokens + 5 >= result.drafted_tokens);
 }
 
-TEST_CASE("drafts that agree are accepted, others are not") {
-  GenerationOptions options{.max_new_tokens = 80, .sampling = {.temperature = 0.8f}};
-  options.constant_draft = true;
-  options.max_draft_tokens = 4;
-  const auto share = [&](const Model& draft) {
-    options.draft = draft;
-    const GenerationResult result = write(options).result;
-    CHECK(result.drafted_tokens > 0);
-    return static_cast<double>(result.accepted_tokens) / static_cast<double>(result.drafted_tokens);
-  };
-  CHECK(share(model()) == 1.0);
-  CHECK(share(model().to(WeightType::int8)) > 0.8);
-  CHECK(share(random_model(model().config(), {.dtype = WeightType::f32})) < 0.1);
-}
-
-// A draft does not catch what is not a std::exception, such as the cancellation of a thread.
-TEST_CASE("a sink or processor that throws at any call leaves what was written in the session") {
-  GenerationOptions options{.max_new_tokens = 30, .sampling = {.temperature = 0.0f}};
-  options.constant_draft = true;
-  options.max_draft_tokens = 3;
-  options.draft = model().to(WeightType::int4);
-  const std::vector<TokenId> prompt = tokenizer().encode("One day, Tom");
-  const std::vector<TokenId> all = write(options).result.tokens;
-  for (int last = 1; last < 60; ++last) {
-    for (const bool sink_throws : {false, true}) {
-      int calls = 0;
-      const auto count = [&] {
-        if (++calls == last) throw 1;
-      };
-      if (!sink_throws) {
-        options.sampling.processors = {
-            [&](std::span<float>, std::span<const TokenId>) { count(); }};
-      } else {
-        options.sampling.processors.clear();
-      }
-      Session session(model());
-      std::vector<TokenId> written;
-      const auto sink = [&](TokenId token) {
-        written.push_back(token);
-        if (sink_throws) count();
-        return true;
-      };
-      try {
-        static_cast<void>(generate(session, prompt, options, sink));
-      } catch (int) {
-      }
-      INFO("call " << last);
-      REQUIRE(session.position() == prompt.size() + written.size());
-      CHECK(std::ranges::equal(session.tokens().last(written.size()), written));
-      CHECK(std::ranges::equal(written, std::span(all).first(written.size())));
-    }
-  }
-}
-
 TEST_CASE("a draft that becomes ready while the text is written is used from then on") {
   GenerationOptions options{.max_new_tokens = 60, .sampling = {.temperature = 0.8f, .seed = 3}};
   const Written plain = write(options);
@@ -310,21 +255,6 @@ TEST_CASE("drafts that are nearly always right are long, and shorter if they are
   CHECK(longest_of(1, 0.9, 0.3, 12) <= 2);
   CHECK(longest_of(4, 0.15, 0.05, 12) == 12);
   CHECK(longest_of(8, 0.15, 0.4, 12) <= 1);
-}
-
-TEST_CASE(
-    "times are measured anew for another number of texts, and what was accepted still counts") {
-  DraftLength length;
-  length.note_plain(1.0);
-  REQUIRE(length.next(12, 1) == 2);
-  for (int pass = 0; pass < 20; ++pass) length.note_drafts(pass_of(2, 1, 2, 0.2, 1.1));
-  REQUIRE(length.next(12, 1) == 12);
-  length.set_texts(3);
-  CHECK(length.next(12, 3) == 0);
-  length.note_plain(1.2);
-  CHECK(length.next(12, 3) == 1);
-  length.note_drafts(pass_of(1, 3, 1, 0.1, 1.3));
-  CHECK(length.next(12, 3) == 12);
 }
 
 }  // namespace gpt2::test::speculation_test
