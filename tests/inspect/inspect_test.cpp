@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "gpt2/runtime.h"
@@ -21,6 +19,7 @@
 #include "support/is_slow.h"
 #include "support/passes.h"
 #include "support/refusal.h"
+#include "support/seen.h"
 
 namespace gpt2::test::inspect_test {
 
@@ -137,25 +136,12 @@ void check_case(const Golden& golden, const nlohmann::json& entry,
   }
 }
 
-// The rows of one kind of values that a pass computed, from an observer.
-class Rows {
- public:
-  [[nodiscard]] Observer observer() {
-    return {.see = [this](const Observation& seen) {
-      for (std::size_t i = 0; i < seen.rows; ++i) {
-        const std::span<const float> row = seen.row(i);
-        rows_[{seen.what, seen.layer, seen.head}].emplace_back(row.begin(), row.end());
-      }
-    }};
-  }
-  [[nodiscard]] const std::vector<std::vector<double>>& at(Observed what, std::size_t layer,
-                                                           std::size_t head = 0) const {
-    return rows_.at({what, layer, head});
-  }
-
- private:
-  std::map<std::tuple<Observed, std::size_t, std::size_t>, std::vector<std::vector<double>>> rows_;
-};
+// Row t of `count` rows, as doubles.
+std::vector<double> row_of(const std::vector<float>& rows, std::size_t count, std::size_t t) {
+  const auto size = static_cast<std::ptrdiff_t>(rows.size() / count);
+  const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(t) * size;
+  return {begin, begin + size};
+}
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
@@ -223,12 +209,15 @@ void check_score(std::optional<float> found, std::size_t queries, const F& f) {
 }
 
 void check_head(const HeadInspection& found, const std::vector<TokenId>& ids,
-                const std::vector<std::vector<double>>& a) {
+                const std::vector<float>& triangle) {
+  const auto a = [&](std::size_t q, std::size_t k) {
+    return static_cast<double>(triangle.at(q * (q + 1) / 2 + k));
+  };
   for (std::size_t q = 0; q < ids.size(); ++q) {
     double entropy = 0.0, distance = 0.0;
     for (std::size_t k = 0; k <= q; ++k) {
-      if (a[q][k] > 0.0) entropy -= a[q][k] * std::log(a[q][k]);
-      distance += a[q][k] * static_cast<double>(q - k);
+      if (a(q, k) > 0.0) entropy -= a(q, k) * std::log(a(q, k));
+      distance += a(q, k) * static_cast<double>(q - k);
     }
     check_near(found.entropy.at(q), entropy, 1e-5);
     check_near(found.distance.at(q), distance, 1e-5 * std::max(1.0, distance));
@@ -237,7 +226,7 @@ void check_head(const HeadInspection& found, const std::vector<TokenId>& ids,
   const auto over = [&](std::size_t q, const auto& is_meant) {
     double weight = -1.0;
     for (std::size_t k = 0; k <= q; ++k) {
-      if (is_meant(k)) weight = std::max(weight, 0.0) + a[q][k];
+      if (is_meant(k)) weight = std::max(weight, 0.0) + a(q, k);
     }
     return weight;
   };
@@ -254,30 +243,32 @@ void check_head(const HeadInspection& found, const std::vector<TokenId>& ids,
   });
 }
 
-void check_definitions(const Inspection& found, const Rows& rows, const Config& config,
+void check_definitions(const Inspection& found, const Seen& seen, const Config& config,
                        const std::vector<TokenId>& ids) {
   using enum Observed;
-  for (std::size_t layer = 0; layer < config.n_layer; ++layer) {
+  const auto row = [&](Observed what, std::size_t layer, std::size_t t) {
+    return row_of(seen.at(what, layer), ids.size(), t);
+  };
+  const std::size_t last = config.n_layer;
+  for (std::size_t layer = 0; layer < last; ++layer) {
     CAPTURE(layer);
     for (std::size_t t = 0; t < ids.size(); ++t) {
       CAPTURE(t);
-      const std::vector<double>& x =
-          layer == 0 ? rows.at(embeddings, 0)[t] : rows.at(block_output, layer - 1)[t];
-      const std::vector<double>& attn = rows.at(attn_output, layer)[t];
-      check_norm(found.norms[NormIndex::ln_1(layer)][t], x, rows.at(ln_1_output, layer)[t]);
+      const auto x = layer == 0 ? row(embeddings, 0, t) : row(block_output, layer - 1, t);
+      const auto attn = row(attn_output, layer, t);
+      check_norm(found.norms[NormIndex::ln_1(layer)][t], x, row(ln_1_output, layer, t));
       check_update(found.updates[2 * layer][t], x, attn);
-      check_update(found.updates[2 * layer + 1][t], sum(x, attn), rows.at(mlp_output, layer)[t]);
-      check_mlp(found.mlps[layer][t], rows.at(mlp_activations, layer)[t]);
+      check_update(found.updates[2 * layer + 1][t], sum(x, attn), row(mlp_output, layer, t));
+      check_mlp(found.mlps[layer][t], row(mlp_activations, layer, t));
     }
     for (std::size_t head = 0; head < config.n_head; ++head) {
       CAPTURE(head);
-      check_head(found.heads[layer][head], ids, rows.at(attention_weights, layer, head));
+      check_head(found.heads[layer][head], ids, seen.at(attention_weights, layer, head));
     }
   }
-  const std::size_t last = config.n_layer;
   for (std::size_t t = 0; t < ids.size(); ++t) {
-    check_norm(found.norms[NormIndex::ln_f(last)][t], rows.at(block_output, last - 1)[t],
-               rows.at(ln_f_output, last)[t]);
+    check_norm(found.norms[NormIndex::ln_f(last)][t], row(block_output, last - 1, t),
+               row(ln_f_output, last, t));
   }
 }
 
@@ -325,10 +316,10 @@ TEST_CASE("an inspection follows its definitions, for every kind of model") {
     const Model model = Model::load(folder);
     const Config& config = model.config();
     const std::vector<TokenId> ids = text_for(model, std::min<std::size_t>(16, config.n_positions));
-    Rows rows;
+    Seen seen;
     const Engine engine(model);
-    const Inspection found = inspect(engine, ids, {.observer = rows.observer()});
-    check_definitions(found, rows, config, ids);
+    const Inspection found = inspect(engine, ids, {.observer = seen.observer()});
+    check_definitions(found, seen, config, ids);
 
     double largest = 1.0;
     for (const LogitContributions& of : found.contributions) {
@@ -365,28 +356,6 @@ TEST_CASE("an inspection has the same bits with any threads and instruction set"
   force_isa(before);
 }
 
-TEST_CASE("a caller's observer sees what it wants, and its exception ends the inspection") {
-  const std::vector<TokenId> ids = random_tokens(odd_model(), 4, 5);
-  const Engine engine(odd_model());
-  std::size_t seen = 0;
-  InspectOptions options;
-  options.observer.see = [&](const Observation& piece) {
-    CHECK(piece.what == Observed::ln_f_output);
-    seen += piece.rows;
-  };
-  std::set<std::pair<Observed, std::size_t>> asked;
-  options.observer.wants = [&](Observed what, std::size_t layer) {
-    CHECK(seen == 0);  // before the pass
-    CHECK(asked.emplace(what, layer).second);
-    return what == Observed::ln_f_output;
-  };
-  (void)inspect(engine, ids, options);
-  CHECK(seen == ids.size());
-  options.observer.wants = [](Observed what, std::size_t) { return what == Observed::ln_f_output; };
-  options.observer.see = [](const Observation&) { throw std::runtime_error("enough"); };
-  CHECK_THROWS_WITH(inspect(engine, ids, options), "enough");
-}
-
 // Inspects while an observer sets everything at these places to `value`.
 Inspection with_change(const std::vector<TokenId>& ids, float value,
                        const std::set<std::pair<Observed, std::size_t>>& places) {
@@ -400,7 +369,7 @@ Inspection with_change(const std::vector<TokenId>& ids, float value,
   return inspect(Engine(odd_model()), ids, options);
 }
 
-TEST_CASE("the contributions of a changed pass add up, and its statistics are those of the input") {
+TEST_CASE("the contributions of a changed pass add up") {
   const std::vector<TokenId> ids = text_for(odd_model(), 12);
   const std::size_t n_layer = odd_model().config().n_layer, n_head = odd_model().config().n_head;
   using Places = std::set<std::pair<Observed, std::size_t>>;
@@ -419,26 +388,6 @@ TEST_CASE("the contributions of a changed pass add up, and its statistics are th
       }
     }
   }
-  const Inspection found = with_change(ids, 0.5f, {{Observed::ln_1_statistics, 1}});
-  const NormInspection& norm = found.norms[NormIndex::ln_1(1)][3];
-  CHECK(norm.used_mean == 0.5f);
-  CHECK(norm.used_rstd == 0.5f);
-  CHECK(norm.mean != 0.5f);
-  check_near(norm.rstd, 1.0 / std::sqrt(norm.variance + odd_model().config().layer_norm_epsilon),
-             1e-5 * norm.rstd);
-}
-
-TEST_CASE("an inspection reports its progress, which can end it") {
-  const std::vector<TokenId> ids = random_tokens(odd_model(), 150, 5);
-  std::vector<double> shares;
-  (void)inspect(Engine(odd_model()), ids,
-                {.progress = [&](double share) { shares.push_back(share); }});
-  CHECK(std::ranges::is_sorted(shares));
-  CHECK(shares.size() > 2);
-  CHECK(shares.back() == 1.0);
-  CHECK_THROWS_WITH(inspect(Engine(odd_model()), ids,
-                            {.progress = [](double) { throw std::runtime_error("enough"); }}),
-                    "enough");
 }
 
 TEST_CASE("texts that cannot be inspected are refused") {

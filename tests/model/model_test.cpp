@@ -15,6 +15,7 @@
 #include "support/catch.h"
 #include "support/golden.h"
 #include "support/nanogpt.h"
+#include "support/passes.h"
 #include "support/refusal.h"
 #include "support/resident_file_bytes.h"
 #include "support/temporary_directory.h"
@@ -39,10 +40,7 @@ Model load(const test::NanoGpt& nano, const LoadOptions& options = {}) {
 
 std::vector<float> logits_of(const Model& model, const std::vector<TokenId>& ids) {
   Session session(model);
-  std::vector<float> logits(ids.size() * model.config().vocab_size);
-  const Slice slice{&session, ids, logits};
-  forward(std::span(&slice, 1));
-  return logits;
+  return all_logits(session, ids);
 }
 
 const std::vector<TokenId> kIds = {1, 207, 33, 0, 99, 4, 4, 150};
@@ -175,13 +173,6 @@ TEST_CASE("nanoGPT's ckpt.pt gives the logits that HuggingFace gives for the sam
   CHECK(logits_of(load({}, int8), kIds) == logits_of(Model::load(kCases / "act_gelu", int8), kIds));
 }
 
-TEST_CASE("nanoGPT's ckpt.pt without biases equals one with zero biases") {
-  const Model model = load({.bias = false});
-  CHECK(model.description().tensors == 2 + 2 * 6 + 1);
-  CHECK(logits_of(model, kIds) == logits_of(load({.zero_bias = true}), kIds));
-  CHECK(logits_of(model, kIds) != logits_of(load({}), kIds));
-}
-
 TEST_CASE("nanoGPT's ckpt.pt has its own config, and the ignored entries are listed") {
   const Model model = load({});
   CHECK(model.config().n_layer == 2);
@@ -285,24 +276,6 @@ TEST_CASE("the tensors of a model are those of its file, where they lie") {
   CHECK(parameters == model.parameter_count());
   CHECK(weights.front().name == "wte.weight");
   CHECK(weights.back().name == "lm_head.weight");
-}
-
-TEST_CASE("the tensors of a model have the names and shapes of its kind") {
-  const auto names = [](const Model& model) {
-    Names list;
-    for (const NamedWeight& weight : weights_of(model)) list.push_back(weight.name);
-    return list;
-  };
-  const Names plain = names(load({.bias = false}));
-  CHECK(plain.size() == 2 + 2 * 6 + 1);  // as many as the description says
-  CHECK(std::ranges::none_of(plain, [](const auto& name) { return name.ends_with(".bias"); }));
-  const Names bundled = names(Model::load(kBundled));
-  CHECK(bundled.size() == 2 + 6 * 12 + 2);
-  CHECK(bundled.back() == "ln_f.bias");  // wte is the head
-  for (const NamedWeight& weight : weights_of(Model::load(kBundled, {.dtype = WeightType::int8}))) {
-    const bool is_matrix = weight.shape.size() > 1 && weight.name != "wpe.weight";
-    CHECK((weight.type == WeightType::int8) == is_matrix);
-  }
 }
 
 }  // namespace gpt2::test::model_test

@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "model/session_impl.h"
 #include "model/transformer.h"
 #include "support/catch.h"
 #include "support/golden.h"
@@ -177,56 +175,6 @@ void check_case(const Golden& golden, const nlohmann::json& entry) {
   check_statistics(seen, golden, names, n_layer);
 }
 
-// What one head should have computed from the keys and values that its session has stored, in
-// double. qkv: (n, 3 * n_embd), what c_attn gives.
-struct Head {
-  std::vector<double> weights;  // row i has i + 1
-  std::vector<double> outputs;  // (n, head_dim)
-
-  Head(Session& session, const Attention& attn, std::size_t head, const std::vector<double>& qkv) {
-    const std::size_t n = session.position(), n_embd = session.model().config().n_embd;
-    const std::size_t dim = session.model().config().head_dim();
-    std::vector<float> keys(n * dim), values(n * dim);
-    session.impl()->cache.read(attn.layer, head, {keys.data(), n, dim, dim},
-                               {values.data(), n, dim, dim});
-    outputs.resize(n * dim);
-    for (std::size_t i = 0; i < n; ++i) {
-      const double* const query = &qkv[i * 3 * n_embd + head * dim];
-      std::vector<double> exps;
-      for (std::size_t key = 0; key <= i; ++key) {
-        double score = 0.0;
-        for (std::size_t j = 0; j < dim; ++j) score += query[j] * keys[key * dim + j];
-        exps.push_back(std::exp(score * attn.scale));
-      }
-      const double sum = std::accumulate(exps.begin(), exps.end(), 0.0);
-      for (std::size_t key = 0; key <= i; ++key) {
-        weights.push_back(exps[key] / sum);
-        for (std::size_t j = 0; j < dim; ++j) {
-          outputs[i * dim + j] += weights.back() * values[key * dim + j];
-        }
-      }
-    }
-  }
-};
-
-void check_heads(Session& session, const Seen& seen, std::size_t layer) {
-  const Config& config = session.model().config();
-  const Block& block = session.model().transformer()->blocks[layer];
-  const std::vector<float>& x =
-      layer == 0 ? seen.at(Observed::embeddings, 0) : seen.at(Observed::block_output, layer - 1);
-  std::vector<float> normed(x.size());
-  block.ln_1.forward(normed.data(), x.data(), session.position());
-  const std::vector<double> qkv = project(block.attn.c_attn, normed);
-  for (std::size_t i = 0; i < config.n_head; ++i) {
-    CAPTURE(layer, i);
-    const Head head(session, block.attn, i, qkv);
-    check_near(seen.at(Observed::attention_weights, layer, i), head.weights);
-    check_near(columns(seen.at(Observed::head_outputs, layer), config.n_embd, i * config.head_dim(),
-                       config.head_dim()),
-               head.outputs);
-  }
-}
-
 }  // namespace
 
 TEST_CASE("an observer sees what HuggingFace computes") {
@@ -236,31 +184,6 @@ TEST_CASE("an observer sees what HuggingFace computes") {
     INFO(entry.at("id").get<std::string>());
     check_case(golden, entry);
   }
-}
-
-TEST_CASE("attention weights are those of the keys as they are stored, f32 or f16") {
-  const Model model = Model::load(kOracle / "cases/head_dim_7");
-  const std::vector<TokenId> ids = random_tokens(model, 40, 5);
-  std::vector<float> of_type[2];
-  for (const KVType type : {KVType::f32, KVType::f16}) {
-    CAPTURE(name_of(type));
-    Session session = session_of(model, 1, 0, type);
-    Session plain = session_of(model, 1, 0, type);
-    std::vector<float> logits(ids.size() * model.config().vocab_size);
-    const Slice slice = {&session, ids, logits};
-    Seen seen;
-    forward({&slice, 1}, seen.observer());
-    CHECK(same_bits(logits, all_logits(plain, ids)));
-    for (std::size_t layer = 0; layer < model.config().n_layer; ++layer) {
-      check_heads(session, seen, layer);
-    }
-    of_type[type == KVType::f16] = seen.at(Observed::attention_weights, 0);
-  }
-  float difference = 0.0f;  // shows that the check tells the types apart
-  for (std::size_t i = 0; i < of_type[0].size(); ++i) {
-    difference = std::max(difference, std::abs(of_type[0][i] - of_type[1][i]));
-  }
-  CHECK(difference > 2e-5f);
 }
 
 TEST_CASE("an exception of an observer reaches the caller after the pass") {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -40,22 +39,6 @@ TokenId greedy(std::span<const float> logits) {
   return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
-// Checks log p of every id after the first, computed in double from the logits before that id.
-void check_log_probabilities(const Golden& golden, const nlohmann::json& prompt,
-                             const std::vector<float>& logits, double tolerance) {
-  if (!prompt.contains("logprobs")) return;
-  const std::vector<double> expected = golden.tensor(prompt["logprobs_f64"]);
-  const std::vector<TokenId> ids = test::ids_of(prompt.at("input_ids"));
-  const std::size_t vocab_size = logits.size() / ids.size();
-  for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
-    const float* row = logits.data() + i * vocab_size;
-    double sum = 0.0;
-    for (std::size_t j = 0; j < vocab_size; ++j) sum += std::exp(static_cast<double>(row[j]));
-    const double actual = row[ids[i + 1]] - std::log(sum);
-    REQUIRE(std::abs(actual - expected[i]) <= 2.0 * tolerance);
-  }
-}
-
 double check_prompts(const Model& model, const Golden& golden) {
   double worst = 0.0;
   for (const auto& prompt : golden.json.at("prompts")) {
@@ -67,7 +50,6 @@ double check_prompts(const Model& model, const Golden& golden) {
     const double difference = worst_difference(logits, expected);
     CHECK(difference <= kLogitTolerance * range);
     worst = std::max(worst, difference / range);
-    check_log_probabilities(golden, prompt, logits, kLogitTolerance * range);
   }
   return worst;
 }
@@ -153,7 +135,7 @@ void check_ragged_batch(const Model& model, const Golden& golden) {
 
 }  // namespace
 
-TEST_CASE("logits, log-probabilities and greedy ids equal HuggingFace's") {
+TEST_CASE("logits and greedy ids equal HuggingFace's") {
   std::size_t greedy_runs = 0;
   std::size_t cases = 0;
   double worst = 0.0;
@@ -171,43 +153,6 @@ TEST_CASE("logits, log-probabilities and greedy ids equal HuggingFace's") {
                    << " greedy runs with HuggingFace; worst "
                    << "logit difference " << worst << " of the logits' range");
   CHECK(cases >= 40);
-}
-
-TEST_CASE("tiny-random-gpt2 gives the ids and logits that onnxruntime's tests expect") {
-  const std::filesystem::path directory =
-      std::filesystem::path(GPT2_SHARED_DIR) / "models/tiny-random-gpt2-hf";
-  if (!std::filesystem::exists(directory / "expected.json")) {
-    WARN("skipped: " << directory.string() << " is not here");
-    return;
-  }
-  std::ifstream in(directory / "expected.json");
-  const nlohmann::json expected = nlohmann::json::parse(in);
-  const Model model = Model::load(directory);
-  for (const auto& run : expected.at("greedy_max_length_10")) {
-    std::vector<TokenId> ids = test::ids_of(run.at("prompt"));
-    Session session(model);
-    std::span<const float> logits = session.forward(ids);
-    while (ids.size() < 10) {
-      ids.push_back(greedy(logits));
-      logits = session.forward(std::span(&ids.back(), 1));
-    }
-    CHECK(ids == test::ids_of(run.at("out")));
-  }
-
-  // The file has every 200th logit of [2, 4, 1000] for the same two prompts. It states a tolerance
-  // of 1e-3, but its values have 8 digits.
-  const auto sampled =
-      expected.at("prompt_logits_every_200th_of_[2,4,1000]").get<std::vector<double>>();
-  std::vector<float> logits;
-  for (const auto& run : expected.at("greedy_max_length_10")) {
-    Session session(model);
-    const std::vector<float> part = all_logits(session, test::ids_of(run.at("prompt")));
-    logits.insert(logits.end(), part.begin(), part.end());
-  }
-  REQUIRE(logits.size() == 200 * sampled.size());
-  for (std::size_t i = 0; i < sampled.size(); ++i) {
-    CHECK(std::abs(static_cast<double>(logits[200 * i]) - sampled[i]) < 1e-6);
-  }
 }
 
 }  // namespace gpt2::test::oracle_test

@@ -3,21 +3,19 @@
 #include "support/session_file.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/file_source.h"
-#include "gpt2/generate.h"
 #include "gpt2/session.h"
 #include "measure/random_model.h"
 #include "model/session_impl.h"
-#include "support/bundled_model.h"
 #include "support/bytes.h"
 #include "support/catch.h"
 #include "support/passes.h"
@@ -110,8 +108,8 @@ TEST_CASE("a loaded session continues with the same bits as the one that was sav
 TEST_CASE("sessions with other room, forks and rewound sessions are saved as well") {
   const std::vector<TokenId> prompt = random_tokens(model(), 400, 1);
   const std::vector<TokenId> more = random_tokens(model(), 30, 2);
-  for (const std::size_t room : {130, 256, 300, 1100}) {
-    for (const std::size_t other_room : {130, 256, 300, 1100}) {
+  for (const std::size_t room : {130, 300, 1100}) {
+    for (const std::size_t other_room : {130, 256, 1100}) {
       INFO("room for " << room << ", then for " << other_room);
       Session session = session_of(model(), 1, room);
       session.forward(std::span(prompt).first(100));
@@ -148,23 +146,6 @@ TEST_CASE("tokens that wait still wait in the loaded session, and those dropped 
   CHECK(load().dropped() == session.dropped());
 }
 
-TEST_CASE("a text that was saved in the middle ends like one that was not") {
-  const Engine engine(bundled::model(), {.threads = 2});
-  const auto write = [&](Session& session, const std::string& prompt, std::size_t count) {
-    return generate(session, bundled::tokenizer().encode(prompt),
-                    {.max_new_tokens = count, .sampling = {.seed = 3}}, nullptr)
-        .tokens;
-  };
-  Session whole(engine), first(engine);
-  std::vector<TokenId> tokens = write(first, "One day, Tom", 40);
-  save_session(first, file());
-  Session second = load_session(engine, file());
-  const std::vector<TokenId> rest = write(second, "", 40);
-  tokens.insert(tokens.end(), rest.begin(), rest.end());
-  CHECK(tokens.size() == 80);
-  CHECK(tokens == write(whole, "One day, Tom", 80));
-}
-
 TEST_CASE("a session file has the bytes that its format defines") {
   const std::string bytes = small_state();
   const StateFields fields = fields_of(bytes);
@@ -191,18 +172,6 @@ TEST_CASE("a session file has the bytes that its format defines") {
   CHECK(std::memcmp(fields.cache.data() + at * sizeof(float),
                     static_cast<const float*>(cache.blocks()[0]) + cache.values(1, 1) + 3 * 9,
                     9 * sizeof(float)) == 0);
-}
-
-TEST_CASE("a session file is known by its first bytes") {
-  static_cast<void>(small_state());
-  CHECK(is_session_file(file()));
-  CHECK(is_session_file(place().write("begin", "gpt2sess")));  // load_session() checks the rest
-  for (const std::string other : {"", "gpt2ses", "Gpt2sess", "a text about gpt2sess"}) {
-    CAPTURE(other);
-    CHECK_FALSE(is_session_file(place().write("other", other)));
-  }
-  check_refused([] { (void)is_session_file(place().path() / "none"); }, {"none"},
-                ErrorCode::not_found);
 }
 
 TEST_CASE("a session of f16 keys and values is saved as f16, and loaded as f16 alone") {
@@ -300,35 +269,6 @@ TEST_CASE("a state is only for its own model") {
   changed.vocab_size = 54;
   CHECK(names(refusal(changed), {"another model"}));
   CHECK(names(refusal(config, WeightType::f16), {"expected f16", "found 'f32'"}));
-}
-
-TEST_CASE("changing one number of a bias or of LayerNorm changes the fingerprint") {
-  const TemporaryDirectory directory;
-  const fs::path source = fs::path(GPT2_TEST_DATA) / "oracle/cases/tiny_default";
-  fs::copy(source, directory.path());
-  const std::string weights = read_bytes(source / "model.safetensors");
-  Session session(Engine(Model::load(source), {.threads = 1}));
-  session.append(std::vector<TokenId>{1, 2, 3});
-  save_session(session, file());
-  const auto load_with = [&](const std::string& changed) {
-    directory.write("model.safetensors", changed);
-    const Engine engine(Model::load(directory.path()), {.threads = 1});
-    return refusal_of([&] { (void)load_session(engine, file()); });
-  };
-  CHECK(load_with(weights) == "(accepted)");
-  const std::size_t data = 8 + static_cast<unsigned char>(weights[0]) +
-                           256 * static_cast<std::size_t>(static_cast<unsigned char>(weights[1]));
-  const auto header = nlohmann::json::parse(weights.substr(8, data - 8));
-  std::size_t vectors = 0;
-  for (const auto& [name, tensor] : header.items()) {
-    if (!tensor.contains("shape") || tensor["shape"].size() != 1) continue;
-    std::string changed = weights;
-    changed[data + tensor["data_offsets"][1].get<std::size_t>() - 1] ^= 1;
-    INFO(name);
-    CHECK(names(load_with(changed), {"another model"}));
-    ++vectors;
-  }
-  CHECK(vectors == 2 + 8 * session.model().config().n_layer);
 }
 
 TEST_CASE("random damage to a file with a right checksum never does more than be refused") {

@@ -31,31 +31,6 @@ std::vector<std::vector<float>> logits_of(const Engine& engine, std::size_t coun
 
 }  // namespace
 
-TEST_CASE("an engine lists the walks of the shapes that single tokens have read") {
-  for (const WeightType type : {WeightType::f32, WeightType::int8, WeightType::int4}) {
-    const Model model = test::bundled::model().to(type);
-    const Engine engine(model, {.threads = 1});
-    CHECK(engine.walks().empty());
-    static_cast<void>(logits_of(engine, 1));
-    const std::vector<WalkChoice> first = engine.walks();
-    if (isa_name() == "scalar") {  // has only one walk
-      CHECK(first.empty());
-      continue;
-    }
-    REQUIRE(!first.empty());
-    for (const WalkChoice& choice : first) {
-      CHECK(choice.type == type);
-      CHECK(!choice.walk.empty());
-      CHECK(choice.is_single_row);
-      CHECK(choice.gain == 1.0);  // nothing has been measured
-    }
-    const auto is_head = [&](const WalkChoice& c) { return c.n == model.config().vocab_size; };
-    CHECK(std::ranges::count_if(first, is_head) == 1);
-    static_cast<void>(logits_of(engine, 100));
-    CHECK(engine.walks().size() == first.size());
-  }
-}
-
 TEST_CASE("the bits do not depend on the walks that an engine tries, or on packed weights") {
   for (const WeightType type : {WeightType::stored, WeightType::int8, WeightType::int4}) {
     const Model model = test::bundled::model().to(type);
