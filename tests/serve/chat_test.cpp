@@ -1,5 +1,4 @@
 // Tests POST /v1/chat/completions: the transcript that a model continues, and the answers.
-#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -114,11 +113,6 @@ TEST_CASE("messages become a transcript, which the model continues until the use
   const json parts = {{{"type", "text"}, {"text", "Hel"}}, {{"type", "text"}, {"text", "lo"}}};
   check_continues({{"messages", {{{"role", "user"}, {"content", parts}}}}, {"max_tokens", 5}},
                   hello, {"-n", "5"});
-  for (const char* const name : {"max_tokens", "max_new_tokens", "max_completion_tokens"}) {
-    CAPTURE(name);
-    check_continues({{"messages", {user("Hello")}}, {name, 5}, {"max_length", 100}}, hello,
-                    {"-n", "5"});
-  }
   check_continues({{"messages", {user("Hello")}}, {"stop", {"."}}, {"max_tokens", 99}}, hello,
                   {"--stop", ".", "-n", "99"});
 }
@@ -225,17 +219,6 @@ TEST_CASE("the dialog form ends each message with the end-of-text token") {
   REQUIRE(request.prompts.size() == 1);
   CHECK(request.prompts[0].tokens == expected);
   CHECK(request.options.stop == std::vector<std::string>{"x"});
-}
-
-TEST_CASE("two forms of chats have two fingerprints, because their answers differ") {
-  std::vector<json> prints;
-  for (const Words& options : {Words{"--chat", "transcript"}, {"--chat", "dialog"}, {}}) {
-    const json body = {{"messages", {user("Hi")}}, {"max_tokens", 1}};
-    const HttpResponse response = TestServer(options).post("/v1/chat/completions", body);
-    prints.push_back(response.json()["system_fingerprint"]);
-  }
-  CHECK(prints[0] != prints[1]);
-  CHECK(prints[0] == prints[2]);  // the bundled model is none of dialogs
 }
 
 }  // namespace gpt2::test::chat_test

@@ -152,22 +152,6 @@ TEST_CASE("what is not answered within --grace ends with an error, in a stream w
         std::string::npos);
 }
 
-TEST_CASE("an answer that its client does not read within --grace is cut off, with status 1") {
-  TestServer server(alphabet({"--grace", "1"}));
-  HttpClient slow(server.url(), /*receive_buffer=*/4096);
-  const json body = {{"prompt", std::vector<std::string>(10, std::string(1000, 'a'))},
-                     {"echo", true},
-                     {"logprobs", 100},
-                     {"max_tokens", 0}};  // some 20 MB, more than the buffers of the system
-  slow.send(http_request("POST", "/v1/completions", body.dump()));
-  server.await_metric("gpt2_requests_total{path=\"/v1/completions\",status=\"200\"}", 1);
-  server.command.send(SIGTERM);
-  CHECK(server.command.wait() == 1);
-  CHECK(server.command.err.find("ended with 1 request without a complete answer") !=
-        std::string::npos);
-  CHECK_FALSE(slow.receive().is_complete);
-}
-
 TEST_CASE("what takes passes of its own is cut off while it runs and while it waits for others") {
   for (const std::string& request : requests_with_own_passes()) {
     CAPTURE(request.substr(0, 300));
@@ -201,15 +185,11 @@ TEST_CASE("what a server cannot begin with is refused, and says what to do") {
   for (const auto& [options, status, fact] : std::vector<std::tuple<Words, int, std::string>>{
            {{"--port", port}, 1, "cannot listen on 127.0.0.1 port " + port},
            {{"--host", "no such host", "--port", "0"}, 1, "--host 'no such host'"},
-           {{"--host", "192.0.2.1", "--port", "0"}, 1, "cannot listen on 192.0.2.1"},
-           {{"--port", "65536"}, 2, "--port"},
            {{"-m", "a=gpt2-stories", "-m", "a=gpt2-stories"}, 2, "two models are called 'a'"},
            {{"-m", "gpt-4"}, 1, "-m gpt-4=gpt2-stories"},
            {{"-m", "=" + std::string(alphabet_model())}, 2, "expected NAME=MODEL"},
-           {{"-m", "a="}, 2, "expected NAME=MODEL"},
            {{"--cors", "x.example"}, 2, "--cors: expected * or an origin"},
-           {{"--cors", "https://x.example/"}, 2, "--cors"},
-           {{"--cors", "https://"}, 2, "--cors"}}) {
+           {{"--cors", "https://x.example/"}, 2, "--cors"}}) {
     CAPTURE(options);
     const Outcome outcome = refused_start(options);
     CAPTURE(outcome.err);
@@ -249,12 +229,6 @@ TEST_CASE("a Unix socket, which the server removes when it ends") {
   CHECK(std::filesystem::file_size(file) == 14);
   CHECK(refused_start({"--unix", std::string(200, 'a')}).err.find("at most 107 bytes") !=
         std::string::npos);
-  for (const char* const option : {"--port", "--host"}) {
-    const Outcome both = refused_start({option, "0", "--unix", "other"});
-    CHECK(both.status == 2);
-    CHECK(both.err.find(option + std::string(" cannot be combined with --unix: give only one")) !=
-          std::string::npos);
-  }
 }
 
 TEST_CASE("the server warns if other machines can reach its socket and need no key") {

@@ -56,11 +56,9 @@ TEST_CASE("errors name the member with the mistake, and its kind, as OpenAI's do
       "/v1/completions",
       {{R"({})", "prompt", kMissing},
        {R"({"prompt": "a", "warmth": 1})", "warmth", kUnknown},
-       {R"({"prompt": "a", "max_completion_tokens": 1})", "max_completion_tokens", kUnknown},
        {R"({"prompt": "a", "stream": true, "stream_options": {"usage": 1}})",
         "stream_options.usage", kUnknown},
        {R"({"prompt": "a", "stream_options": {"include_usage": true}})", "stream_options", {}},
-       {R"({"prompt": "a", "stream": false, "stream_options": {}})", "stream_options", {}},
        {R"({"prompt": "a", "temperature": "hot"})", "temperature", {}},
        {R"({"prompt": "a", "stop": {"a": 1}})", "stop", {}},
        {R"({"prompt": [1, -1]})", "prompt[1]", {}},
@@ -70,11 +68,8 @@ TEST_CASE("errors name the member with the mistake, and its kind, as OpenAI's do
        {R"({"prompt": "a", "max_tokens": 1, "max_new_tokens": 2})", "max_tokens", {}}});
   check_refusals("/v1/embeddings",
                  {{R"({})", "input", kMissing},
-                  {R"({"input": null})", "input", kMissing},
                   {R"({"input": ""})", "input", {}},
-                  {R"({"input": []})", "input", {}},
                   {R"({"input": 5})", "input", {}},
-                  {R"({"input": [5, "a"]})", "input[1]", {}},
                   {R"({"input": ["a", "b", ""]})", "input[2]", {}},
                   {R"({"input": ["a", "TEXT"]})", "input[1]", kTooLong},
                   {R"({"input": "a", "dimensions": 128})", "dimensions", {}},
@@ -151,8 +146,7 @@ TEST_CASE("what cannot be together, or needs something else, is refused by name"
       {R"({"num_beams": 1, "early_stopping": true})", "early_stopping", ""}};
   for (const char* const member :
        {R"("temperature": 0)", R"("top_k": 3)", R"("top_p": 0.5)", R"("min_p": 0.5)",
-        R"("seed": 1)", R"("do_sample": true)", R"("overflow": "slide")", R"("stream": true)",
-        R"("stop": ".")", R"("logprobs": 1)", R"("best_of": 2)", R"("n": 3)",
+        R"("overflow": "slide")", R"("stream": true)", R"("logprobs": 1)", R"("best_of": 2)",
         R"("num_return_sequences": 3)"}) {
     const std::string text(member);
     pairs.push_back(
@@ -165,13 +159,6 @@ TEST_CASE("what cannot be together, or needs something else, is refused by name"
     CAPTURE(members, message);
     CHECK(message.find(name) != message.npos);
     CHECK(message.find(other) != message.npos);
-  }
-  for (const char* const members :
-       {R"({"num_beams": 2, "do_sample": false})", R"({"num_beams": 2, "temperature": null})",
-        R"({"length_penalty": null})", R"({"pad_token_id": 7})", R"({"stream_options": null})"}) {
-    json body = json::parse(members);
-    body.update({{"prompt", "a"}, {"max_tokens", 1}});
-    CHECK(server().post("/v1/completions", body).status == 200);
   }
 }
 

@@ -29,15 +29,6 @@ async function serve(...args) {
   return { process: child, url, client };
 }
 
-async function metric(server, name) {
-  const text = await (await fetch(`${server.url}/metrics`)).text();
-  return Number(text.match(new RegExp(`^${name} (.*)$`, "m"))[1]);
-}
-
-async function awaitMetric(server, name, value) {
-  while ((await metric(server, name)) !== value) await new Promise((done) => setTimeout(done, 10));
-}
-
 // What gpt2 generate writes with the defaults of OpenAI's API.
 function generated(prompt, ...args) {
   const words = ["generate", "-m", model, "--json", "--temperature", "1", "--top-k", "0", ...args];
@@ -110,14 +101,6 @@ test("embeddings, which the package asks for in base64", options, async () => {
   });
 });
 
-test("models", options, async () => {
-  const ids = [];
-  for await (const one of client.models.list()) ids.push(one.id);
-  assert.deepEqual(ids, ["m"]);
-  assert.equal((await client.models.retrieve("m")).object, "model");
-  await assert.rejects(client.models.retrieve("other/model"), OpenAI.NotFoundError);
-});
-
 test("errors have the classes of their status", options, async () => {
   const request = { model: "m", prompt: "a", max_tokens: 1 };
   const create = (more, of = client) => of.completions.create({ ...request, ...more });
@@ -143,20 +126,6 @@ test("errors have the classes of their status", options, async () => {
   } finally {
     keyed.process.kill();
   }
-});
-
-test("a client that aborts ends its text", options, async () => {
-  const stream = await client.completions.create({ ...ENDLESS, stream: true });
-  for await (const part of stream) {
-    if (part.choices[0].text) break;  // ends the stream
-  }
-  const controller = new AbortController();
-  const whole = client.completions.create(ENDLESS, { signal: controller.signal });
-  await awaitMetric(server, "gpt2_batch_size", 1);
-  controller.abort();
-  await assert.rejects(whole, OpenAI.APIUserAbortError);
-  await awaitMetric(server, "gpt2_requests_open", 0);
-  await awaitMetric(server, "gpt2_batch_size", 0);
 });
 
 test("while the server is busy, the package tries again", options, async () => {

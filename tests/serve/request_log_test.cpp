@@ -147,10 +147,4 @@ TEST_CASE("a client that leaves has one line in the log: 499, unless it has had 
   CHECK(ends == expected);
 }
 
-TEST_CASE("without --log-requests, there is no log") {
-  TestServer server(alphabet());
-  check_serves(server);
-  CHECK(log_of(server).empty());
-}
-
 }  // namespace gpt2::test::request_log_test
