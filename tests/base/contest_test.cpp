@@ -74,27 +74,6 @@ TEST_CASE("a wrong choice is corrected after a rest") {
   CHECK(std::abs(contest.gain() - 1.0) < 1e-12);  // measured beside way 0 again
 }
 
-TEST_CASE("a choice that has changed is checked again soon, and one that stays less often") {
-  constexpr std::size_t kChallenges = kRound - Contest::kFirstRest;
-  Contest contest(4);
-  std::size_t best = 1;
-  const auto seconds = [&](std::size_t way, std::size_t) { return way == best ? 0.5 : 1.0; };
-  hold(contest, kRound, seconds);
-  CHECK(contest.best() == 1);
-  best = 2;  // the first choice was wrong
-  hold(contest, Contest::kMinRest + kChallenges, seconds);
-  CHECK(contest.best() == 2);
-  best = 3;
-  hold(contest, Contest::kMinRest + kChallenges, seconds);
-  CHECK(contest.best() == 3);
-  std::size_t rest = 0;
-  for (std::size_t expected : {512, 1024, 2048, 2048}) {
-    for (rest = 0; !contest.is_timed(); ++rest) contest.end();
-    CHECK(rest == expected);
-    hold(contest, kChallenges, seconds);
-  }
-}
-
 TEST_CASE("a contest compares only runs of the same size") {
   // Way 1 takes half as long for the same size. A comparison of sizes 1 and 4 would say otherwise.
   Contest contest(2);
@@ -128,15 +107,6 @@ TEST_CASE("few runs of a contest are timed, and fewer use another way than the b
   CHECK(timed > 0);
   CHECK(timed < kRuns / 45);
   CHECK(others == timed / 2);
-}
-
-TEST_CASE("a contest with a single way has nothing to time") {
-  Contest contest(1);
-  hold(contest, 100, [](std::size_t, std::size_t) {
-    FAIL("a run was timed");
-    return 0.0;
-  });
-  CHECK(contest.best() == 0);
 }
 
 }  // namespace gpt2::test::contest_test

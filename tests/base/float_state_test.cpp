@@ -3,7 +3,6 @@
 // Programs change it for audio or for interval arithmetic, or they load a library that was linked
 // with -ffast-math and changes it.
 #include <cfenv>
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <random>
@@ -205,10 +204,9 @@ void add_scores(Results& results) {
 
 void add_logprobs(Results& results) {
   Session session(odd_model());
-  const GenerationResult text =
-      generate(session, random_tokens(odd_model(), 5, 1),
-               {.max_new_tokens = 20, .ignore_eos = true, .top_logprobs = 3},
-               [](TokenId) { return true; });
+  const GenerationResult text = generate(
+      session, random_tokens(odd_model(), 5, 1),
+      {.max_new_tokens = 20, .ignore_eos = true, .top_logprobs = 3}, [](TokenId) { return true; });
   std::vector<float> logprobs;
   for (const TokenLogprob& score : text.logprobs) {
     logprobs.push_back(score.logprob);
@@ -271,40 +269,7 @@ std::vector<float> some_logits() {
   return logits;
 }
 
-std::size_t denormals_in(std::span<const float> values) {
-  std::size_t count = 0;
-  for (const float value : values) count += std::fpclassify(value) == FP_SUBNORMAL ? 1 : 0;
-  return count;
-}
-
 }  // namespace
-
-TEST_CASE("each floating-point state changes the results of ordinary code") {
-  // volatile, so that the sums are computed at run time and not by the compiler.
-  volatile float one = 1.0f, three = -3.0f, five = 5.0f, tiny = 1e-38f;
-  const auto sum = [&] { return std::pair{one / three + one / five, tiny / three}; };
-  const auto expected = sum();
-  for (const State& state : kStates) {
-    if (state.rounding == FE_TONEAREST && state.flush == 0) continue;  // this CPU has no such mode
-    std::pair<float, float> actual;
-    {
-      const InState in(state);
-      actual = sum();
-    }
-    INFO(state.name);
-    CHECK(actual != expected);
-  }
-  CHECK(sum() == expected);
-}
-
-TEST_CASE("the model of this test computes with denormals") {
-  const DenormalModel files;
-  const Model model = files.load(WeightType::stored);
-  Session session(model);
-  const std::vector<float> logits = all_logits(session, random_tokens(model, 30, 1));
-  CHECK(denormals_in(logits) > logits.size() / 100);
-  CHECK(denormals_in(logits) < logits.size());
-}
 
 TEST_CASE("the caller's floating-point state does not change any bit of a result") {
   const DenormalModel files;

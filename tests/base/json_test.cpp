@@ -85,12 +85,6 @@ TEST_CASE("quote shows any bytes as one line of printable ASCII") {
   CHECK(quote("abcdef", 3) == "'abc...'");
 }
 
-TEST_CASE("an error has its code and its message") {
-  const Error error(ErrorCode::unsupported, "f: version 7; expected 1, \u00e9");
-  CHECK(error.code() == ErrorCode::unsupported);
-  CHECK(error.what() == std::string("f: version 7; expected 1, \u00e9"));
-}
-
 TEST_CASE("a message is one printable line, whatever text it is made from") {
   const auto message = [](const char* text) {
     return std::string(Error(ErrorCode::invalid_file, text).what());

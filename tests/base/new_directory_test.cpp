@@ -37,18 +37,6 @@ std::ptrdiff_t count(const fs::path& directory) {
   return std::distance(fs::directory_iterator(directory), {});
 }
 
-// Makes a directory the working directory until the end of its scope.
-class WorkingDirectory {
- public:
-  explicit WorkingDirectory(const fs::path& path) { fs::current_path(path); }
-  ~WorkingDirectory() { fs::current_path(before_); }
-  WorkingDirectory(const WorkingDirectory&) = delete;
-  WorkingDirectory& operator=(const WorkingDirectory&) = delete;
-
- private:
-  fs::path before_ = fs::current_path();
-};
-
 }  // namespace
 
 TEST_CASE("require_new_directory refuses what save_quantized cannot write, and leaves no trace",
@@ -69,11 +57,7 @@ TEST_CASE("require_new_directory refuses what save_quantized cannot write, and l
     }
   }
   CHECK(refusal(root / "loop/out").starts_with(cannot(root / "loop/out")));
-  for (const std::size_t length : {std::size_t{250}, std::size_t{255}, std::size_t{300}}) {
-    const fs::path out = root / std::string(length, 'n');
-    CHECK(refusal(out).starts_with(cannot(out)));
-  }
-  for (const fs::path out : {"/proc/new", "/sys/new"}) {
+  for (const fs::path& out : {root / std::string(255, 'n'), fs::path("/proc/new")}) {
     CHECK(refusal(out).starts_with(cannot(out)));
   }
   CHECK(count(root) == 3);
@@ -88,18 +72,6 @@ TEST_CASE("a name with dots makes no other directory, and removes none") {
   save_quantized(model(), test::alphabet_model(), root / "old/../out2/");
   CHECK(fs::is_empty(root / "old"));
   CHECK(Model::load(root / "out2").config().vocab_size == model().config().vocab_size);
-}
-
-TEST_CASE("relative names mean the working directory at the time of the call") {
-  const test::TemporaryDirectory place;
-  fs::copy(test::alphabet_model(), place.path() / "source");
-  fs::create_directory(place.path() / "elsewhere");
-  const WorkingDirectory in(place.path());
-  save_quantized(model(), "source", "out",
-                 [&](double) { fs::current_path(place.path() / "elsewhere"); });
-  CHECK(count(place.path()) == 3);
-  CHECK(fs::is_empty(place.path() / "elsewhere"));
-  CHECK_NOTHROW(Tokenizer::load(place.path() / "out"));
 }
 
 TEST_CASE("a path with a NUL byte is refused, and does not name the file before it") {

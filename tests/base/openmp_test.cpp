@@ -31,19 +31,6 @@ std::vector<TokenId> text_of(const Model& model, int threads) {
   return generate(session, prompt, options, nullptr).tokens;
 }
 
-// Returns how many threads of a team of three run at the same time.
-std::size_t threads_at_once() {
-  Team team(3);
-  team.await_helpers();
-  const auto size = static_cast<std::size_t>(team.size());
-  std::atomic<std::size_t> arrived{0};
-  team.for_each(size, [&](std::size_t, int) {
-    ++arrived;
-    while (arrived < size) std::this_thread::yield();
-  });
-  return size;
-}
-
 }  // namespace
 
 TEST_CASE("each thread of the host's parallel region writes the same text with three threads") {
@@ -54,27 +41,6 @@ TEST_CASE("each thread of the host's parallel region writes the same text with t
 #pragma omp parallel num_threads(4)
   texts[static_cast<std::size_t>(omp_get_thread_num())] = text_of(model, 3);
   for (const std::vector<TokenId>& text : texts) CHECK(text == expected);
-}
-
-TEST_CASE("what the host tells OpenMP about its own regions does not apply to a team") {
-  const int before = omp_get_max_threads();
-  const int levels = omp_get_max_active_levels();
-  omp_set_num_threads(1);
-  omp_set_dynamic(1);
-  omp_set_max_active_levels(1);
-  CHECK(threads_at_once() == 3);
-  omp_set_dynamic(0);
-  std::atomic<std::size_t> hosts{0}, sum{0};
-#pragma omp parallel num_threads(2)
-  {
-    ++hosts;
-    sum += threads_at_once();
-  }
-  CHECK(hosts == 2);
-  CHECK(sum == 3 * hosts);
-  CHECK(omp_get_max_threads() == 1);  // a team changes nothing of this, either
-  omp_set_num_threads(before);
-  omp_set_max_active_levels(levels);
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // its shadow needs more address space than the limits give

@@ -1,5 +1,5 @@
-// Tests matrix products with f32, f16 and bf16 weights: against double precision, and bit for bit
-// against the rules of kernels.h on every instruction set.
+// Tests matrix products with f32, f16 and bf16 weights, bit for bit against the rules of kernels.h
+// on every instruction set.
 #include "support/catch.h"
 #include "support/is_slow.h"
 #include "support/kernel_test.h"
@@ -130,7 +130,8 @@ struct Operands {
     Guarded<float> sums(std::vector<float>(c.m * count, NAN));
     for (std::size_t i = 0; by_chunks && i < count; i += share) {
       chunk_walks(table, c.stored)
-          .walk[walk].kernel(product, i, std::min(count, i + share), sums.data());
+          .walk[walk]
+          .kernel(product, i, std::min(count, i + share), sums.data());
     }
     for (std::size_t n = 0; n < c.n; n += step) {
       if (by_chunks) {
@@ -138,7 +139,8 @@ struct Operands {
         continue;
       }
       column_walks(table, c.kn, c.stored)
-          .walk[walk].kernel(product, n, std::min(c.n, n + step), scratch.data());
+          .walk[walk]
+          .kernel(product, n, std::min(c.n, n + step), scratch.data());
     }
     return {guarded_y.data(), guarded_y.data() + y.size()};
   }
@@ -206,7 +208,7 @@ TEST_CASE("one row follows the rules, whether computed by columns or by chunks")
   unsigned seed = 50;
   for (const Stored stored : {Stored::f32, Stored::f16, Stored::bf16}) {
     for (const std::size_t k : {1u, 255u, 256u, 257u, 1500u, 1792u, 3072u}) {
-      if (k > 1000 && test::is_slow()) continue;  // the next test case has a k of 3072
+      if (k > 1000 && k < 3000 && test::is_slow()) continue;
       for (const std::size_t n : {1u, 16u, 31u, 64u, 100u, 128u, 300u}) {
         for (const bool kn : {true, false}) {
           check({1, k, n, stored, kn, seed % 2 == 0, seed % 3 == 0, seed % 4 < 2}, ++seed);
@@ -215,50 +217,6 @@ TEST_CASE("one row follows the rules, whether computed by columns or by chunks")
     }
     // Rows of weights that are longer than a page of memory.
     check({1, 330, stored == Stored::f32 ? 1101u : 2101u, stored, true, true, false, true}, ++seed);
-  }
-}
-
-TEST_CASE("matrix products with GPT-2's values of k follow the rules") {
-  unsigned seed = 100;
-  for (const std::size_t k : {768u, 3072u}) {
-    for (const std::size_t m : {1u, 9u}) {
-      check({m, k, 96, Stored::f32, true, true, false, true}, ++seed);
-      check({m, k, 33, Stored::f32, false, true, false, false}, ++seed);
-    }
-  }
-}
-
-TEST_CASE("the error of a matrix product is within the bound for its order of summation") {
-  for (const bool kn : {true, false}) {
-    for (const std::size_t k : {5u, 256u, 768u, 3072u}) {
-      const Case c{3, k, 17, Stored::f32, kn, true, false, false};
-      const Operands operands(c, static_cast<unsigned>(k));
-      for (const Kernels* const table : tables()) {
-        const std::vector<float> y = operands.actual(*table, 0, 1, false);
-        double worst = 0.0;  // the largest ratio of an error to its bound
-        for (std::size_t i = 0; i < c.m; ++i) {
-          for (std::size_t n = 0; n < c.n; ++n) {
-            double sum = operands.bias[n];
-            double magnitude = std::abs(sum);
-            for (std::size_t j = 0; j < k; ++j) {
-              const double term = static_cast<double>(operands.x[i * operands.x_stride + j]) *
-                                  static_cast<double>(operands.weight(j, n));
-              sum += term;
-              magnitude += std::abs(term);
-            }
-            // Each term passes through at most this many roundings, each with a relative error of
-            // u. See Higham, Accuracy and Stability of Numerical Algorithms, section 3.1.
-            const auto depth =
-                static_cast<double>(std::min<std::size_t>(k, kChunk) + k / kChunk + 6);
-            const double bound = depth * kUnitRoundoff * magnitude;
-            const double error = std::abs(static_cast<double>(y[i * operands.y_stride + n]) - sum);
-            worst = std::max(worst, error / bound);
-          }
-        }
-        INFO(table->name << ", k " << k << (kn ? " kn" : " nk"));
-        CHECK(worst <= 1.0);
-      }
-    }
   }
 }
 

@@ -1,4 +1,4 @@
-// Tests tensors, their memory, and the types of their elements.
+// Tests tensors, and the types of their elements.
 #include "gpt2/tensor.h"
 
 #include <cstdint>
@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/aligned_buffer.h"
 #include "support/catch.h"
 #include "support/refusal.h"
 #include "tensor/dtype.h"
@@ -23,24 +22,6 @@ TEST_CASE("a tensor with more elements than memory can hold is refused") {
   CHECK(refusal_of([] {
           (void)Tensor(Shape{2, 2}, std::vector<float>{1.0f});
         }) == "a tensor of shape [2, 2] takes 4 values, got 1");
-}
-
-TEST_CASE("a buffer that was moved from is empty") {
-  AlignedBuffer<int> first(3);
-  int* const data = first.data();
-  data[0] = 7;
-  AlignedBuffer<int> second = std::move(first);
-  CHECK(second.data() == data);
-  CHECK(second.size() == 3);
-  CHECK(first.data() == nullptr);
-  CHECK(first.size() == 0);
-  first = std::move(second);
-  CHECK(first.data() == data);
-  CHECK(first.data()[0] == 7);
-  CHECK(second.data() == nullptr);
-  CHECK(second.size() == 0);
-  first = AlignedBuffer<int>(1);
-  CHECK(first.size() == 1);
 }
 
 // See Dtype in safetensors/src/tensor.rs of https://github.com/huggingface/safetensors.
