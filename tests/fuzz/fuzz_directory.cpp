@@ -7,8 +7,7 @@
 #include "gpt2/session.h"
 
 // Fuzzes a whole model directory. An input is several files, each after a line "%%% NAME". The
-// target does everything that a user may do with such a directory. directory_corpus.py writes the
-// first inputs.
+// target does everything that a user may do with such a directory.
 namespace {
 
 using namespace gpt2;

@@ -1,7 +1,5 @@
 // Tests what the files of a tokenizer may contain: real folders load, and every kind of error is
 // refused with a message that names it.
-#include <functional>
-
 #include "base/fail.h"
 #include "gpt2/error.h"
 #include "gpt2/tokenizer.h"
@@ -120,13 +118,6 @@ TEST_CASE("a missing tokenizer, one of another kind and a git-lfs pointer have t
   }
 }
 
-TEST_CASE("a path to a file stands for its folder, as with models") {
-  for (const char* name : {"", "vocab.json", "merges.txt"}) {
-    CHECK(Tokenizer::load(tokenizer_data("small") / name).size() ==
-          Tokenizer::load(tokenizer_data("small")).size());
-  }
-}
-
 TEST_CASE("refused: a path that does not lead to a folder, with the true cause", "[posix]") {
   const auto refused_at = [](const fs::path& path, const fs::path& at, std::string_view fact,
                              ErrorCode code) {
@@ -150,7 +141,6 @@ TEST_CASE("refused: a vocabulary that is no object of different tokens with diff
   refused_file("vocab.json", "[]", ": the vocabulary is an array", ErrorCode::unsupported);
   const std::pair<std::string, const char*> cases[] = {
       {"{}", ": the vocabulary is empty"},
-      {"7", " is 7; expected an object"},
       {"", ": invalid JSON at column 1"},
       {R"({"a": 0, "a": 1})", ": the token 'a' appears twice"},
       {R"({"\u0120a": 3, "b": 3})", ": the tokens ' a' and 'b' have the same id, 3"},
@@ -221,18 +211,14 @@ TEST_CASE("refused with key and value: a tokenizer.json of another kind than GPT
       {
           {"/version", "2.0", "version is '2.0'"},
           {"/model/type", "WordPiece", "model: type is 'WordPiece'"},
-          {"/model/vocab", json::array({json::array({"a", 0.5})}), "the vocabulary is an array"},
           {"/model/byte_fallback", true, "model: byte_fallback is true"},
           {"/model/dropout", 0.1, "model: dropout is 0.1"},
           {"/model/end_of_word_suffix", "</w>", "model: end_of_word_suffix is '</w>'"},
-          {"/model/continuing_subword_prefix", "##", "model: continuing_subword_prefix is '##'"},
           {"/normalizer", {{"type", "NFC"}}, "normalizer: type is 'NFC'"},
           {"/normalizer", lowercase, "normalizer: type is 'Lowercase'"},
           {"/pre_tokenizer", nullptr, "pre_tokenizer has 0 steps"},
-          {"/pre_tokenizer", steps({level, level}), "pre_tokenizer has 2 steps"},
           {"/pre_tokenizer", steps({digits, level}), "pre_tokenizer: type is 'Digits'"},
           {"/pre_tokenizer/type", "Whitespace", "pre_tokenizer: type is 'Whitespace'"},
-          {"/decoder/type", "Metaspace", "decoder: type is 'Metaspace'"},
           {"/post_processor/type", "RobertaProcessing", "post_processor: type is 'Roberta"},
           {"/post_processor", no_text, "post_processor: single is an array"},
       },
@@ -246,16 +232,11 @@ TEST_CASE("refused with key and value: an invalid tokenizer.json") {
       {
           {"/version", 1, "version is 1"},
           {"/model", kRemoved, "model is missing"},
-          {"/model", "BPE", "model is 'BPE'"},
           {"/model/vocab", kRemoved, "model: vocab is missing"},
-          {"/model/vocab", json::object(), "the vocabulary is empty"},
           {"/model/merges", kRemoved, "model: merges is missing"},
-          {"/model/merges", {{"a", "b"}}, "model: merges is an object"},
           {"/model/merges", json::array({"a b", "b a"}), "merge 2, 'b' with 'a'"},
           {"/model/unk_token", "<unk>", "model: unk_token is '<unk>'"},
-          {"/model/fuse_unk", 1, "model: fuse_unk is 1"},
           {"/pre_tokenizer/type", kRemoved, "pre_tokenizer: type is missing"},
-          {"/pre_tokenizer", 5, "pre_tokenizer is 5"},
           {"/pre_tokenizer", {{"type", "Sequence"}}, "pre_tokenizer: pretokenizers is missing"},
           {"/pre_tokenizer/use_regex", "no", "pre_tokenizer: use_regex is 'no'"},
       },
@@ -268,7 +249,6 @@ TEST_CASE("refused with key and value: an invalid tokenizer.json") {
                     ErrorCode::invalid_file);
   };
   second_merge(7, "7");
-  second_merge(nullptr, "null");
   second_merge("ab", "'ab'");
   second_merge(json::object(), "an object");
   for (const char* pair : {"[]", R"(["a"])", R"(["a", "b", "ab"])", R"(["a", 1])", R"([1, "b"])",
@@ -279,17 +259,14 @@ TEST_CASE("refused with key and value: an invalid tokenizer.json") {
 
 TEST_CASE("refused: a template with unnamed or too many special tokens, or without the text once") {
   const auto single = [](const json& pieces, const char* fact, json special = json::object()) {
-    const json processor = {{"type", "TemplateProcessing"},
-                            {"single", pieces},
-                            {"special_tokens", std::move(special)}};
+    const json processor = {
+        {"type", "TemplateProcessing"}, {"single", pieces}, {"special_tokens", std::move(special)}};
     const std::string where = std::string("post_processor: ") + fact;
     refused_patches({{"/post_processor", processor, where.c_str()}}, ErrorCode::invalid_file);
   };
   const json text = {{"Sequence", {{"id", "A"}}}};
   const json token = {{"SpecialToken", {{"id", "a"}}}};
   single(json::array({json::object()}), "single is an array; expected an array of SpecialToken");
-  single("x", "single is 'x'");
-  single(json::array({5}), "single is 5");
   single(json::array({token, text}), "single: SpecialToken: id is 'a'");
   single(json::array({{{"SpecialToken", 3}}, text}), "single: SpecialToken is 3");
   single(json::array({token, text}), "special_tokens: ids is 3", {{"a", {{"ids", 3}}}});
@@ -307,9 +284,7 @@ TEST_CASE("refused: added tokens that contradict the vocabulary or one another")
     return Files{{"tokenizer.json", root.dump()}};
   };
   const std::pair<const char*, const char*> cases[] = {
-      {R"("x")", " is 'x'; expected an array"},
       {R"(["x"])", " is 'x'; expected an object"},
-      {R"([{"id": 3}])", ": content is missing"},
       {R"([{"content": "x"}])", ": the id of 'x' is null"},
       {R"([{"content": "x", "id": 1048576}])", ": the id of 'x' is 1048576"},
       {R"([{"content": "x", "id": 3, "lstrip": 1}])", ": lstrip is 1"},
@@ -334,15 +309,11 @@ TEST_CASE("refused: wrong values in the files beside the vocabulary") {
   const char* const map = "special_tokens_map.json";
   const char* const added = "added_tokens.json";
   const Case cases[] = {
-      {config, "[]", " is an array"},
       {config, R"({"add_prefix_space": "yes"})", ": add_prefix_space is 'yes'"},
       {config, R"({"tokenizer_class": 3})", ": tokenizer_class is 3"},
       {config, R"({"add_bos_token": true})", ": add_bos_token is true"},
-      {config, R"({"eos_token": 5})", ": eos_token is 5"},
-      {config, R"({"added_tokens_decoder": []})", ": added_tokens_decoder is an array"},
       {map, R"({"additional_special_tokens": "x"})", ": additional_special_tokens is 'x'"},
       {map, R"({"pad_token": {"lstrip": true}})", ": pad_token: content is missing"},
-      {added, R"({"x": "3"})", ": the id of 'x' is '3'"},
       {added, R"({"x": 3, "y": 3})", ": the added token 'y' has the id of 'x', 3"},
       {added, R"({"x": 1})", ": the added token 'x' has the id of 'b', 1"},
       {added, R"({"a": 1})", ": the added token 'a' has the id 1, but already has the id 0"},
@@ -350,35 +321,8 @@ TEST_CASE("refused: wrong values in the files beside the vocabulary") {
   for (const auto& [file, text, fact] : cases) refused_file(file, text, fact);
   for (const std::string id : {"-1", "x", "", "1048576", "3 ", "99999999999"}) {
     refused_file(config, R"({"added_tokens_decoder": {")" + id + R"(": {"content": "x"}}})",
-                 ": added_tokens_decoder: the id of 'x' is " +
-                     (id == "1048576" ? id : quote(id)));
+                 ": added_tokens_decoder: the id of 'x' is " + (id == "1048576" ? id : quote(id)));
   }
-}
-
-TEST_CASE("real tokenizers load, and GPT-2's give GPT-2's ids") {
-  const fs::path models = fs::path(GPT2_SHARED_DIR) / "models";
-  if (!fs::exists(models)) {
-    WARN("skipped: no " << models.string());
-    return;
-  }
-  const std::vector<TokenId> expected = {464, 2068, 7586, 21831, 18045, 625, 262, 16931, 3290, 13};
-  std::size_t loaded = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(models)) {
-    if (!entry.is_directory()) continue;
-    const bool has_one = fs::exists(entry.path() / "vocab.json") ||
-                         fs::exists(entry.path() / "tokenizer.json") ||
-                         fs::exists(entry.path() / "aitextgen.tokenizer.json");
-    if (!has_one) continue;
-    CAPTURE(entry.path().string());
-    const Tokenizer tokenizer = Tokenizer::load(entry.path());
-    CHECK(tokenizer.end_of_text());
-    const std::string text = "The quick brown fox jumps over the lazy dog.";
-    const auto ids = tokenizer.encode(text);
-    if (tokenizer.size() == 50257) CHECK(ids == expected);
-    if (tokenizer.size() >= 256) CHECK(tokenizer.decode(ids) == text);
-    ++loaded;
-  }
-  WARN("loaded " << loaded << " real tokenizers");
 }
 
 }  // namespace gpt2::test::tokenizer_files_test

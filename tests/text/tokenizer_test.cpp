@@ -4,7 +4,6 @@
 
 #include <ctime>
 #include <random>
-#include <thread>
 
 #include "gpt2/error.h"
 #include "support/catch.h"
@@ -243,8 +242,9 @@ TEST_CASE("the end-of-text token is the one that the files name") {
   const json he = {{"eos_token", "he"}}, none = {{"eos_token", nullptr}};
   CHECK(load_pair({{"tokenizer_config.json", mark}}).end_of_text() == 0);
   CHECK(load_pair({{"special_tokens_map.json", marked}}).end_of_text() == 0);
-  CHECK(load_pair({{"tokenizer_config.json", mark}, {"special_tokens_map.json", he}})
-            .end_of_text() == 257);
+  CHECK(
+      load_pair({{"tokenizer_config.json", mark}, {"special_tokens_map.json", he}}).end_of_text() ==
+      257);
   CHECK(load_pair({{"tokenizer_config.json", none}}).end_of_text() == kEndOfText);
   // With an added_tokens_decoder, HuggingFace's transformers reads no other file.
   const Tokenizer by_decoder =
@@ -358,18 +358,6 @@ TEST_CASE("a text of 2 GiB is refused before it is read") {
   const std::string_view too_long("a", 2147483647);
   check_refused([&] { (void)tokenizer.encode(too_long); }, {"2147483647 bytes", "2 GiB"},
                 ErrorCode::invalid_argument);
-}
-
-TEST_CASE("several threads may use one tokenizer at the same time") {
-  const Tokenizer tokenizer = load_json(small_json());
-  std::mt19937 random(11);
-  const std::string text = random_bytes(random, 20000);
-  const auto expected = tokenizer.encode(text);
-  std::vector<std::vector<TokenId>> found(4);
-  std::vector<std::thread> threads;
-  for (auto& ids : found) threads.emplace_back([&] { ids = tokenizer.encode(text); });
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& ids : found) CHECK(ids == expected);
 }
 
 }  // namespace gpt2::test::tokenizer_test

@@ -1,4 +1,4 @@
-// Compares the token ids with GPT-2's own vocabulary to those of HuggingFace and llama.cpp.
+// Compares the token ids with GPT-2's own vocabulary to those of HuggingFace.
 #include <cstdlib>
 #include <sstream>
 
@@ -52,17 +52,6 @@ void check_lines(const std::vector<Tokenizer>& tokenizers, const fs::path& file)
                    << " with each of " << tokenizers.size() << " tokenizers");
 }
 
-// Returns the parts of `text` that end in `terminator`.
-std::vector<std::string> split(const std::string& text, const std::string& terminator) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  for (std::size_t end; (end = text.find(terminator, begin)) != text.npos;) {
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + terminator.size();
-  }
-  return parts;
-}
-
 }  // namespace
 
 TEST_CASE("ids equal HuggingFace's") {
@@ -98,44 +87,6 @@ TEST_CASE("ids decode to the bytes and the text that HuggingFace gives") {
     }
   }
   WARN("compared " << compared << " decodings");
-}
-
-TEST_CASE("ids equal those of llama.cpp's test vectors") {
-  const fs::path vocabulary = real_vocabulary();
-  const fs::path vectors = fs::path(GPT2_SHARED_DIR) / "vocab" / "vectors" / "llama.cpp";
-  if (!is_there(vocabulary) || !is_there(vectors)) return;
-  const auto texts =
-      split(read_text(vectors / "ggml-vocab-gpt-2.gguf.inp"), "\n__ggml_vocab_test__\n");
-  const auto lines = split(read_text(vectors / "ggml-vocab-gpt-2.gguf.out"), "\n");
-  REQUIRE(texts.size() == lines.size());
-  for (const Tokenizer& tokenizer : load_all(vocabulary)) {
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      CAPTURE(texts[i]);
-      std::istringstream numbers(lines[i]);
-      std::vector<TokenId> expected;
-      for (TokenId id; numbers >> id;) expected.push_back(id);
-      CHECK(tokenizer.encode(texts[i]) == expected);
-    }
-  }
-  WARN("compared " << texts.size() << " cases of llama.cpp");
-}
-
-TEST_CASE("both forms of the vocabulary agree on whole corpora, and no byte is lost") {
-  const fs::path vocabulary = real_vocabulary();
-  const fs::path corpora = fs::path(GPT2_SHARED_DIR) / "vocab" / "vectors" / "corpora";
-  if (!is_there(vocabulary) || !is_there(corpora)) return;
-  const std::vector<Tokenizer> tokenizers = load_all(vocabulary);
-  std::size_t bytes = 0;
-  for (const auto& file : fs::directory_iterator(corpora)) {
-    const std::string text = read_text(file.path());
-    const auto ids = tokenizers.front().encode(text);
-    for (const Tokenizer& tokenizer : tokenizers) {
-      CHECK(tokenizer.encode(text) == ids);
-      CHECK(tokenizer.decode(ids) == text);
-    }
-    bytes += text.size();
-  }
-  WARN("compared " << bytes << " bytes of corpora");
 }
 
 }  // namespace gpt2::test::tokenizer_vectors_test
