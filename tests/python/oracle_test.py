@@ -1,90 +1,125 @@
-"""Compares beam search and observations of the Python package with HuggingFace's numbers;
-support.py says how it is run.
+"""Compares the Python package with HuggingFace's numbers, in calls that are spelled as those of
+transformers; support.py says how it is run.
 """
 
 import array
+import json
+import math
 import os
 import unittest
 
 from oracle import DATA, Golden, flat
-from support import main
+from support import MODEL, main
 
 import gpt2cpp
 
-def options_of(arguments):
-    """Options of generate() from those of transformers' generate()."""
-    options = dict(arguments)
-    if options["eos_token_id"] is None:
-        options["eos_token_id"] = []  # because None means the model's own
-    if "sequence_bias" in options:
-        options["sequence_bias"] = {tuple(ids): float(bias)
-                                    for ids, bias in options["sequence_bias"]}
-    return options
+try:
+    import numpy
+except ImportError:
+    numpy = None
 
 
-class BeamTest(unittest.TestCase):
-    def test_sequences_and_scores(self):
-        golden = Golden(f"{DATA}/oracle/decoding/beams.json")
-        models, compared = {}, 0
-        for entry in golden.json["entries"]:
+class OracleTest(unittest.TestCase):
+    def models_of(self, golden, entries):
+        """Yields the model of each entry with it, where its files are here."""
+        models = {}
+        for entry in entries:
             path = f"{DATA}/{golden.json['models'][entry['model']]['checkpoint']}"
-            options = options_of(entry["generate"])
-            if (options["num_beams"] == 1 or options.pop("num_beam_groups", 1) > 1
-                    or not os.path.exists(path)):
-                continue
-            if path not in models:
-                models[path] = gpt2cpp.Model(path)
-            with self.subTest(entry["id"], options=options):
-                texts = models[path].generate(entry["input_ids"], **options)
-                self.assertEqual([text.token_ids for text in texts],
-                                 [self.until_end(row, options) for row in entry["new_ids"]])
-                for text, score in zip(texts, entry["sequences_scores"]):
-                    self.assertAlmostEqual(text.score, score, delta=2e-4)  # as in beam_search_test
-                compared += 1
-        self.assertGreater(compared, 120)
+            if os.path.exists(path):
+                if path not in models:
+                    models[path] = gpt2cpp.Model(path)
+                yield models[path], entry
 
-    @staticmethod
-    def until_end(row, options):
-        """Cuts a row at the first token that ends texts, after which HuggingFace pads it."""
-        ends = options["eos_token_id"]
-        end = ends if isinstance(ends, int) else ends[0] if ends else None
-        return row[:row.index(end)] if end in row else row
-
-
-class ObserveTest(unittest.TestCase):
-    def assert_near(self, arrays, expected):
-        actual = flat([one.tolist() for one in arrays])
-        self.assertEqual(len(actual), len(expected))
+    def assert_near(self, found, expected):
+        found = flat(found)
+        self.assertEqual(len(found), len(expected))
         tolerance = 2e-5 * max(1.0, max(expected) - min(expected))  # oracle_test derives it
-        worst = max(abs(a - b) for a, b in zip(actual, expected))
-        self.assertLessEqual(worst, tolerance)
+        self.assertLessEqual(max(abs(a - b) for a, b in zip(found, expected)), tolerance)
 
+
+class DecodingTest(OracleTest):
+    def test_a_batch_as_in_the_documentation_of_gpt2(self):
+        with open("tests/data/bundled_model.json") as file:
+            golden = json.load(file)["prompts"]
+        model = gpt2cpp.Model.from_pretrained(MODEL)
+        tokenizer = model.tokenizer
+        tokenizer.pad_token, tokenizer.padding_side = tokenizer.eos_token, "left"
+        for tensors in (None, "np") if numpy is not None else (None,):
+            inputs = tokenizer([one["prompt"] for one in golden], padding=True,
+                               return_tensors=tensors)
+            outputs = model.generate(
+                **inputs, max_new_tokens=len(golden[0]["greedy_ids"]), do_sample=False,
+                use_cache=True, pad_token_id=tokenizer.eos_token_id,
+                eos_token_id=tokenizer.eos_token_id)
+            self.assertEqual(tokenizer.batch_decode(outputs, skip_special_tokens=True),
+                             [one["greedy_text"] for one in golden])
+
+    def test_greedy_texts_and_beams(self):
+        for name, expected_count in (("greedy", 100), ("beams", 120)):
+            golden, compared = Golden(f"{DATA}/oracle/decoding/{name}.json"), 0
+            for model, entry in self.models_of(golden, golden.json["entries"]):
+                options = dict(entry["generate"])
+                if options.pop("num_beam_groups", 1) > 1 or "nan_steps" in entry:
+                    continue  # HuggingFace chose a token whose score was NaN
+                if name == "greedy":
+                    options["do_sample"] = False
+                elif options["num_beams"] == 1:
+                    continue
+                ends = options["eos_token_id"]
+                if ends is None:
+                    options["eos_token_id"] = []  # because None means the model's own
+                if "sequence_bias" in options:
+                    options["sequence_bias"] = {tuple(ids): float(bias)
+                                                for ids, bias in options["sequence_bias"]}
+                with self.subTest(entry["id"], options=options):
+                    self.check(model, entry, options)
+                compared += 1
+            self.assertGreater(compared, expected_count)
+
+    def check(self, model, entry, options):
+        found = model.generate(entry["input_ids"], **options)
+        found = found if isinstance(found, list) else [found]
+        rows, ends = entry["new_ids"], options["eos_token_id"]
+        rows = rows if isinstance(rows[0], list) else [rows]
+        ends = ends if isinstance(ends, list) else [ends]
+        for text, row in zip(found, rows):  # HuggingFace's have the token that ends them, and pads
+            end = next((i for i, id in enumerate(row) if id in ends), len(row))
+            self.assertEqual(text.token_ids, row[:end])
+        self.assertEqual(len(found), len(rows))
+        for text, score in zip(found, entry.get("sequences_scores") or ()):
+            self.assertAlmostEqual(text.score, score, delta=2e-4)  # as in beam_search_test
+
+
+class NumbersTest(OracleTest):
     def test_what_a_pass_computes(self):
         golden = Golden(f"{DATA}/oracle/inside/inside.json")
         self.assertGreaterEqual(len(golden.json["cases"]), 6)
         for case in golden.json["cases"]:
             with self.subTest(case["id"]):
-                self.check_case(case, lambda name: golden.tensor(case["t"][name]))
+                self.check_pass(case, lambda name: golden.tensor(case["t"][name]))
 
-    def check_case(self, case, tensor):
+    def check_pass(self, case, tensor):
         model = gpt2cpp.Model(f"{DATA}/oracle/cases/{case['model']}")
         seen = model.observe(case["input_ids"])
         layers = range(model.n_layer)
-        self.assert_near(seen.hidden_states, tensor("hidden_states"))
-        self.assert_near(model.hidden_states(case["input_ids"]), tensor("hidden_states"))
-        self.assert_near(seen.attentions, tensor("attentions"))
-        self.assert_near([seen["block_output", model.n_layer - 1]], tensor("pre_ln_f"))
-        self.assert_near([seen["attn_output", i] for i in layers], tensor("attn_out"))
-        self.assert_near([seen["mlp_output", i] for i in layers], tensor("mlp_out"))
+        for arrays, name in (
+                (seen.hidden_states, "hidden_states"), (seen.attentions, "attentions"),
+                (model.hidden_states(case["input_ids"]), "hidden_states"),
+                ([seen["block_output", model.n_layer - 1]], "pre_ln_f"),
+                ([seen["attn_output", i] for i in layers], "attn_out"),
+                ([seen["mlp_output", i] for i in layers], "mlp_out")):
+            self.assert_near([one.tolist() for one in arrays], tensor(name))
         norms = [seen[f"ln_{j}_statistics", i].tolist() for i in layers for j in (1, 2)]
         norms.append(seen["ln_f_statistics", model.n_layer].tolist())
         for column, name in enumerate(("ln_mean", "ln_var", "ln_rstd")):
             numbers = [row[column] for rows in norms for row in rows]
-            self.assert_near([memoryview(array.array("f", numbers))], tensor(name))
+            self.assert_near(array.array("f", numbers).tolist(), tensor(name))
+        before = tensor("pre_ln_f")
+        rows = [before[i:i + model.n_embd] for i in range(0, len(before), model.n_embd)]
+        self.assert_near(model.unembed(rows, ln_f=True).tolist(),
+                         flat(model.logits(case["input_ids"]).tolist()))
 
-
-class UnembedTest(unittest.TestCase):
-    def test_logits_of_hidden_states(self):
+    def test_logits(self):
         for name in ("tiny_default", "head_dim_7", "untied"):
             golden = Golden(f"{DATA}/oracle/cases/{name}/golden.json")
             model = gpt2cpp.Model(f"{DATA}/oracle/cases/{name}")
@@ -92,23 +127,37 @@ class UnembedTest(unittest.TestCase):
                 states = golden.tensor(prompt["hidden_final"])
                 rows = [states[i:i + model.n_embd] for i in range(0, len(states), model.n_embd)]
                 self.assert_near(model.unembed(rows).tolist(), golden.tensor(prompt["logits"]))
-                last = model.unembed(rows[-1])
-                self.assertEqual(last.tolist(), model.unembed(rows).tolist()[-1])
 
-    def test_states_before_ln_f_need_it(self):
-        golden = Golden(f"{DATA}/oracle/inside/inside.json")
-        for case in golden.json["cases"]:
-            model = gpt2cpp.Model(f"{DATA}/oracle/cases/{case['model']}")
-            before = golden.tensor(case["t"]["pre_ln_f"])
-            rows = [before[i:i + model.n_embd] for i in range(0, len(before), model.n_embd)]
-            logits = model.logits(case["input_ids"]).tolist()  # which oracle_test compares
-            self.assert_near(model.unembed(rows, ln_f=True).tolist(), flat(logits))
+    def test_perplexity_and_embeddings(self):
+        golden, compared = Golden(f"{DATA}/oracle/scoring/scoring.json"), 0
+        texts = {(one["model"], one["text"]): one["input_ids"] for one in golden.json["logprobs"]}
+        for model, entry in self.models_of(golden, golden.json["perplexity"]):
+            ids = texts[entry["model"], entry["text"]][:entry["n_tokens"]]
+            scores = model.score(ids, context=entry["window"], stride=entry["stride"])
+            self.assertAlmostEqual(scores.perplexity / entry["ppl_token_weighted_f64"], 1,
+                                   delta=1e-4)
+            compared += 1
+        for model, entry in self.models_of(golden, golden.json["embeddings"]):
+            ids = [text["input_ids"] for text in entry["texts"]]
+            for name, rows in (("mean", model.embed(ids)),
+                               ("last", model.embed(ids, pooling="last")),
+                               ("mean_input_layer", model.embed(ids, layer=0))):
+                for row, text in zip(rows.tolist(), entry["texts"]):
+                    self.assert_near(row, golden.tensor(text[name]))
+                    compared += 1
+        self.assertGreater(compared, 40)
 
-    def assert_near(self, rows, expected):
-        actual = flat(rows)
-        self.assertEqual(len(actual), len(expected))
-        tolerance = 2e-5 * max(1.0, max(expected) - min(expected))  # oracle_test derives it
-        self.assertLessEqual(max(abs(a - b) for a, b in zip(actual, expected)), tolerance)
+    def test_perplexity_with_a_start_token(self):
+        # What the package "evaluate" computes by default: exp of the mean loss of all tokens of a
+        # text, of which the first one follows bos_token.
+        model = gpt2cpp.Model(MODEL)
+        tokenizer = model.tokenizer
+        ids = [tokenizer.bos_token_id, *tokenizer.encode("The cat sat on the mat.")]
+        losses = []
+        for row, id in zip(model.logits(ids).tolist(), ids[1:]):
+            losses.append(max(row) + math.log(sum(math.exp(x - max(row)) for x in row)) - row[id])
+        self.assertAlmostEqual(model.score([ids]).perplexity / math.exp(sum(losses) / len(losses)),
+                               1, delta=1e-4)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,12 @@ with src/python in PYTHONPATH and the built library in GPT2CPP_LIBRARY.
 """
 
 import array
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 SOURCE, COMMAND, CC = sys.argv[1:4]
@@ -38,6 +40,22 @@ def python(code, **environment):
 def bits(numbers):
     """The bytes of the numbers as floats of 32 bits."""
     return array.array("f", numbers).tobytes()
+
+
+@contextlib.contextmanager
+def linked_model(names=None, **contents):
+    """A directory with links to the bundled model's files, or those of them that have these names.
+    The keyword arguments are JSON files that it has instead."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names or os.listdir(MODEL):
+            os.symlink(os.path.abspath(f"{MODEL}/{name}"), f"{folder}/{name}")
+        for name, content in contents.items():
+            path = f"{folder}/{name}.json"
+            if os.path.lexists(path):
+                os.remove(path)
+            with open(path, "w") as file:
+                json.dump(content, file)
+        yield folder
 
 
 class ModelTest(unittest.TestCase):

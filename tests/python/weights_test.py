@@ -1,15 +1,12 @@
-"""Tests Model.weights against the checkpoints' own bytes, and what a program does with hidden
-states; support.py says how it is run.
-"""
+"""Tests Model.weights against the checkpoints' own bytes; support.py says how it is run."""
 
 import gc
 import json
-import os
 import struct
 import unittest
 import weakref
 
-from oracle import DATA
+from oracle import DATA, flat
 from support import MODEL, ModelTest, main, python
 
 import gpt2cpp
@@ -30,7 +27,7 @@ def stored(path):
         data = file.read()
     tensors = {}
     for name, entry in header.items():
-        if name == "__metadata__":
+        if name == "__metadata__" or name.endswith((".attn.bias", "masked_bias")):
             continue
         begin, end = entry["data_offsets"]
         content = data[begin:end]
@@ -43,19 +40,12 @@ def stored(path):
     return tensors
 
 
-def flat(lists):
-    return [x for one in lists for x in flat(one)] if isinstance(lists, list) else [lists]
-
-
 class WeightsTest(ModelTest):
     def test_weights_are_those_of_the_file(self):
         for name in ("untied", "tiny_default", "weights_bf16", "weights_f16", "st_quirky"):
             with self.subTest(name):
                 model = gpt2cpp.Model(f"{CASES}/{name}")
                 tensors = stored(f"{CASES}/{name}/model.safetensors")
-                masks = [key for key in tensors if key.endswith((".attn.bias", "masked_bias"))]
-                for key in masks:
-                    del tensors[key]
                 if model.config["tie_word_embeddings"]:
                     tensors.pop("lm_head.weight", None)
                 self.assertEqual(set(model.weights), set(tensors))
@@ -68,7 +58,6 @@ class WeightsTest(ModelTest):
 
     def test_names_of_transformers(self):
         weights = self.model.weights
-        self.assertEqual(list(weights)[:2], ["wte.weight", "wpe.weight"])
         for name, same in (("transformer.h.0.ln_1.bias", "h.0.ln_1.bias"),
                            ("lm_head.weight", "wte.weight")):
             self.assertIn(name, weights)
@@ -77,36 +66,22 @@ class WeightsTest(ModelTest):
             self.assertNotIn(name, weights)
             with self.assertRaises(KeyError):
                 weights[name]
-        untied = gpt2cpp.Model(f"{CASES}/untied").weights
-        self.assertNotEqual(untied["lm_head.weight"].tolist(), untied["wte.weight"].tolist())
+        self.assertIn("76 tensors", repr(weights))  # and not all of their numbers
 
-    def test_they_are_shown_in_short(self):
-        shown = f"Weights(76 tensors of Model({os.path.abspath(MODEL)!r}, f16))"
-        model = gpt2cpp.Model(os.path.abspath(MODEL))
-        weights = model.weights
-        self.assertEqual((repr(weights), repr(weights.keys())), (shown, f"KeysView({shown})"))
-        self.assertIn("of Model('", repr(gpt2cpp.Model(MODEL, dtype="f32").weights))
-        model.close()
-        self.assertEqual(repr(weights), shown)
-
-    def test_they_cannot_be_written(self):
-        for name in ("ln_f.weight", "wte.weight"):
-            array = self.model.weights[name]
+    def test_they_cannot_be_written_and_keep_their_memory(self):
+        model = gpt2cpp.Model(MODEL)
+        for name in ("h.0.ln_1.weight", "h.5.mlp.c_fc.weight"):
+            array = model.weights[name]
             with self.assertRaises((ValueError, TypeError)):
                 array[0] = 1
             if numpy is not None:
-                with self.assertRaisesRegex(ValueError, "cannot set WRITEABLE flag to True"):
+                with self.assertRaises(ValueError):
                     array.flags.writeable = True
-
-    def test_they_keep_their_memory(self):
-        model = gpt2cpp.Model(MODEL)
-        array = model.weights["h.0.ln_1.weight"]
-        matrix = model.weights["h.5.mlp.c_fc.weight"]
-        before = array.tolist(), matrix.tolist()
+        before = array.tolist()
         model.close()
         del model
         gc.collect()
-        self.assertEqual((array.tolist(), matrix.tolist()), before)
+        self.assertEqual(array.tolist(), before)
 
     def test_they_keep_the_files_of_a_model_in_memory(self):
         class Data(bytearray):
@@ -153,44 +128,6 @@ class WeightsTest(ModelTest):
         shape, numbers = stored(f"{CASES}/weights_bf16/model.safetensors")["wte.weight"]
         self.assertEqual(printed,
                          f"memoryview f {shape} True {numbers[3 * shape[1] + 1]}\n")
-
-
-class LensTest(ModelTest):
-    """python_oracle_test.py compares the numbers with HuggingFace's."""
-
-    def test_all_layers_are_a_tuple(self):
-        states = self.model.hidden_states("Once upon a time")
-        self.assertIsInstance(states, tuple)
-        self.assertEqual([tuple(one.shape) for one in states], [(4, 256)] * 7)
-        for layer, one in enumerate(states):
-            self.assertEqual(one.tolist(),
-                             self.model.hidden_states("Once upon a time", layer=layer).tolist())
-        self.assertEqual(states[-1].tolist(),
-                         self.model.hidden_states("Once upon a time", layer=-1).tolist())
-        with self.assertRaises(ValueError):
-            self.model.hidden_states("")
-
-    def test_the_last_states_give_the_logits(self):
-        states = self.model.hidden_states("Once upon a time")
-        logits = self.model.logits("Once upon a time")
-        self.assertEqual(self.model.unembed(states[-1]).tolist(), logits.tolist())
-        before = self.model.observe("Once upon a time", "block_output")["block_output", 5]
-        self.assertEqual(self.model.unembed(before, ln_f=True).tolist(), logits.tolist())
-        one = gpt2cpp.Model(MODEL, threads=1).unembed(states[-1])
-        self.assertEqual(one.tolist(), logits.tolist())
-
-    def test_shapes(self):
-        states = self.model.hidden_states("Once upon", layer=2)
-        self.assertEqual(tuple(self.model.unembed(states.tolist()[0]).shape), (4096,))
-        self.assertEqual(tuple(self.model.unembed(states.tolist()).shape), (2, 4096))
-        if numpy is not None:
-            stacked = numpy.stack([states, states, states])
-            self.assertEqual(self.model.unembed(stacked).shape, (3, 2, 4096))
-            self.assertEqual(self.model.unembed(stacked.astype(float)[:, ::-1]).tolist(),
-                             self.model.unembed(stacked)[:, ::-1].tolist())
-        for wrong in ([0.0] * 255, [[0.0] * 255], [[0.0] * 256, [0.0] * 255], [], "text"):
-            with self.subTest(len(wrong)), self.assertRaisesRegex(ValueError, "^states: "):
-                self.model.unembed(wrong)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Tests the ways of writing texts that transformers has: streamers, generation_config, pipelines;
-and progress. support.py says how it is run.
+"""Tests how transformers loads models and writes texts: from_pretrained(), streamers,
+generation_config, pipelines; and progress. support.py says how it is run.
 
 Expected ids come from tests/data/bundled_model.json, which PyTorch has made.
 """
@@ -7,9 +7,10 @@ Expected ids come from tests/data/bundled_model.json, which PyTorch has made.
 import json
 import os
 import tempfile
+from unittest import mock
 
 import support
-from support import MODEL, main
+from support import MODEL, linked_model, main
 
 import gpt2cpp
 
@@ -30,6 +31,66 @@ class ModelTest(support.ModelTest):
         cls.prompt, cls.prompt_ids = first["prompt"], first["prompt_ids"]
         cls.ids = first["greedy_ids"][:16]
         cls.text = cls.model.tokenizer.decode(cls.ids)
+
+
+class PretrainedTest(ModelTest):
+    """huggingface_hub's layout: models--OWNER--NAME with refs/REVISION and snapshots/COMMIT."""
+
+    commit = "607a30d783dfa663caf39e06633721c8d4cfcd7e"
+    other = "11c5a3d5811f50298f278a704980280950aedb10"
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        environment = mock.patch.dict(os.environ, HF_HUB_CACHE=scratch.name)
+        environment.start()
+        self.addCleanup(environment.stop)
+        repository = f"{scratch.name}/models--tellers--tales"
+        os.makedirs(f"{repository}/snapshots")
+        os.makedirs(f"{repository}/refs/refs/pr")
+        for ref, commit in (("main", self.commit), ("v2", self.other), ("refs/pr/1", self.other)):
+            with open(f"{repository}/refs/{ref}", "w") as file:
+                file.write(commit)
+        for commit in (self.commit, self.other):
+            os.symlink(os.path.abspath(MODEL), f"{repository}/snapshots/{commit}")
+
+    def test_a_revision_chooses_a_snapshot(self):
+        for revision, commit in ((None, self.commit), ("main", self.commit), ("v2", self.other),
+                                 (self.other, self.other), ("refs/pr/1", self.other)):
+            with self.subTest(revision):
+                model = gpt2cpp.Model.from_pretrained("tellers/tales", revision=revision)
+                self.assertEqual(os.path.basename(model.path), commit)
+                tokenizer = gpt2cpp.Tokenizer.from_pretrained("tellers/tales", revision=revision)
+                self.assertIn(commit, tokenizer.description + tokenizer._path)
+        gpt2cpp.Model.from_pretrained(MODEL, revision="v9").close()  # a path has no revisions
+        for name, revision, words in (("tellers/tales", "v3", "tellers/tales@v3"),
+                                      ("no/model", None, "no/model")):
+            for load in (gpt2cpp.Model.from_pretrained, gpt2cpp.Tokenizer.from_pretrained):
+                with self.assertRaisesRegex(FileNotFoundError, words):
+                    load(name, revision=revision)
+
+    def test_settings(self):
+        tokenizer = gpt2cpp.Tokenizer.from_pretrained(
+            "tellers/tales", pad_token="<|endoftext|>", padding_side="left",
+            truncation_side="left", model_max_length=3)
+        batch = tokenizer(["Once upon a time", "Once"], padding=True, truncation=True)
+        self.assertEqual(batch.input_ids, [[452, 258, 401], [4095, 4095, 443]])
+        for wrong in ("pad_token", "no_such"):
+            with self.assertRaisesRegex(gpt2cpp.InvalidArgumentError, f"^{wrong}: "):
+                gpt2cpp.Tokenizer.from_pretrained("tellers/tales", **{wrong: "[PAD]"})
+
+        class TorchType:
+            def __str__(self):
+                return "torch.bfloat16"
+
+        load = gpt2cpp.Model.from_pretrained
+        for dtype, name in (("float32", "f32"), (TorchType(), "bf16"), ("int8", "int8"),
+                            ("auto", self.model.dtype)):
+            for option in ("dtype", "torch_dtype"):
+                model = load("tellers/tales", threads=1, **{option: dtype})
+                self.assertEqual((model.dtype, model.threads), (name, 1))
+        pipe = gpt2cpp.pipeline(model="tellers/tales", dtype="float32")
+        self.assertEqual(pipe.model.dtype, "f32")
 
 
 class Recorder:
@@ -69,12 +130,8 @@ class StreamerTest(ModelTest):
         with self.assertRaises(ZeroDivisionError):
             self.model.generate(self.prompt, streamer=streamer, **GREEDY)
         self.assertEqual(len(streamer.calls), 4)
-
-    def test_a_streamer_takes_one_text(self):
-        text, = self.model.generate([self.prompt], streamer=Recorder(), max_new_tokens=3)
-        self.assertEqual(text, self.model.generate(self.prompt, max_new_tokens=3))
         for prompt, options in ((["Once", "The"], {}), ("Once", {"num_return_sequences": 2})):
-            with self.assertRaisesRegex(ValueError, "^streamer: "):
+            with self.assertRaisesRegex(ValueError, "^streamer: "):  # it takes one text
                 self.model.generate(prompt, streamer=Recorder(), **options)
 
 
@@ -90,17 +147,11 @@ class Config:
 
 class GenerationConfigTest(ModelTest):
     def test_a_dict_has_options(self):
-        text = self.model.generate(self.prompt, generation_config=GREEDY)
-        self.assertEqual(text.token_ids, self.ids)
-        text = self.model.generate(self.prompt, generation_config=GREEDY, max_new_tokens=3)
-        self.assertEqual(text.token_ids, self.ids[:3])
-        texts = self.model.generate([self.prompt], generation_config={
-            **GREEDY, "num_return_sequences": 1})
-        self.assertEqual(texts[0].token_ids, self.ids)
+        for options, n in (({}, 16), ({"max_new_tokens": 3}, 3)):
+            text = self.model.generate(self.prompt, generation_config=GREEDY, **options)
+            self.assertEqual(text.token_ids, self.ids[:n])
         self.assertEqual("".join(self.model.stream(self.prompt, generation_config=GREEDY)),
                          self.text)
-        own = self.model.generate(self.prompt, generation_config=self.model.generation_config)
-        self.assertEqual(own, self.model.generate(self.prompt, **self.model.generation_config))
 
     def test_an_object_is_read_as_the_file_is(self):
         # Greedy and max_length 20, unless the config says something else, as in transformers.
@@ -121,8 +172,7 @@ class GenerationConfigTest(ModelTest):
 
     def test_eos_token_id_replaces_the_ends_of_texts(self):
         eos, end = self.model.eos_token_id[0], self.ids[3]
-        for call in (lambda **o: self.model.generate(self.prompt, do_sample=False, **o),
-                     lambda **o: self.model.generate([self.prompt], do_sample=False, **o)[0],
+        for call in (lambda **o: self.model.generate([self.prompt], do_sample=False, **o)[0],
                      lambda **o: self.model.generate(self.prompt, num_beams=2, **o)):
             options = {"logit_bias": {eos: 100.0, end: 50.0}, "max_new_tokens": 3,
                        "use_cache": False, "pad_token_id": eos}
@@ -130,9 +180,8 @@ class GenerationConfigTest(ModelTest):
                 self.assertEqual(call(eos_token_id=none, **options).token_ids, [])
             self.assertEqual(call(eos_token_id=5, **options).token_ids, [eos] * 3)
             options["suppress_tokens"] = [eos]
-            for other in (end, [5, end]):
-                text = call(eos_token_id=other, **options)
-                self.assertEqual((text.token_ids, text.finish_reason), ([], "end_of_text"))
+            text = call(eos_token_id=[5, end], **options)
+            self.assertEqual((text.token_ids, text.finish_reason), ([], "end_of_text"))
             self.assertEqual(call(eos_token_id=5, stop_tokens=[end], **options).token_ids, [])
 
 
@@ -163,41 +212,28 @@ class PipelineTest(ModelTest):
     def test_a_text(self):
         pipe = gpt2cpp.pipeline("text-generation", model=self.model)
         # The bundled model's config asks for nothing, so transformers writes 20 tokens greedily.
-        self.assertEqual(pipe(self.prompt), [{"generated_text": self.prompt + self.text}])
-        self.assertEqual(pipe(self.prompt, return_full_text=False),
-                         [{"generated_text": self.text}])
+        whole, new = [{"generated_text": self.prompt + self.text}], [{"generated_text": self.text}]
+        self.assertEqual(pipe(self.prompt), whole)
+        self.assertEqual(pipe(self.prompt, return_full_text=False), new)
         bare = gpt2cpp.pipeline(model=self.model, return_full_text=False, batch_size=8,
                                 truncation=True, num_return_sequences=1, on_error="raise")
-        self.assertEqual(bare(self.prompt), [{"generated_text": self.text}])
-        self.assertEqual(bare(self.prompt, return_full_text=True), pipe(self.prompt))
+        self.assertEqual(bare(self.prompt), new)
+        self.assertEqual(bare(self.prompt, return_full_text=True), whole)
         cut = self.model.tokenizer.decode(self.ids[:3])
         for options in ({"max_new_tokens": 3}, {"max_length": 7}):
-            self.assertEqual(pipe(self.prompt, **options), [{"generated_text": self.prompt + cut}])
-
-    def test_lists_and_copies(self):
-        pipe = gpt2cpp.pipeline(model=MODEL, max_new_tokens=2)
-        two = self.model.tokenizer.decode(self.ids[:2])
-        one = [{"generated_text": self.prompt + two}]
-        self.assertEqual(pipe([self.prompt, self.prompt]), [one, one])
+            one = [{"generated_text": self.prompt + cut}]
+            self.assertEqual(pipe([self.prompt, self.prompt], **options), [one, one])
         self.assertEqual(pipe([]), [])
-        copies = pipe(self.prompt, num_return_sequences=3, do_sample=True)
-        self.assertEqual([sorted(copy) for copy in copies], [["generated_text"]] * 3)
-        self.assertEqual([len(two) for two in pipe([self.prompt] * 2, num_return_sequences=3,
-                                                   num_beams=3)], [3, 3])
+        self.assertEqual([len(texts) for texts in pipe([self.prompt] * 2, num_return_sequences=3,
+                                                       num_beams=3, max_new_tokens=2)], [3, 3])
 
     def test_the_config_of_a_model_has_options_for_the_task(self):
         # As the config.json of GPT-2 on the hub, whose pipeline draws 50 tokens by default.
-        with tempfile.TemporaryDirectory() as scratch:
-            for name in os.listdir(MODEL):
-                os.symlink(os.path.abspath(f"{MODEL}/{name}"), f"{scratch}/{name}")
-            with open(f"{MODEL}/config.json") as file:
-                config = json.load(file)
-            config["task_specific_params"] = {"text-generation": {"do_sample": True,
-                                                                  "max_length": 50}}
-            os.remove(f"{scratch}/config.json")
-            with open(f"{scratch}/config.json", "w") as file:
-                json.dump(config, file)
-            pipe = gpt2cpp.pipeline("text-generation", model=scratch)
+        with open(f"{MODEL}/config.json") as file:
+            config = json.load(file)
+        config["task_specific_params"] = {"text-generation": {"do_sample": True, "max_length": 50}}
+        with linked_model(config=config) as path:
+            pipe = gpt2cpp.pipeline("text-generation", model=path)
         text = self.model.generate(self.prompt, do_sample=True, temperature=1, top_k=50,
                                    max_length=50)
         self.assertEqual(pipe(self.prompt, return_full_text=False), [{"generated_text": text}])
