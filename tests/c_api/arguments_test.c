@@ -1,5 +1,6 @@
 // Calls every function of the C interface with arguments that it must refuse: NULL, a handle of
-// another kind, a length without a pointer, JSON that is wrong, a struct without a size.
+// another kind, a length without a pointer, JSON that is wrong, a struct without a size. One guard
+// checks the outputs of all functions, and one the kinds of all handles, so a few calls test these.
 #include <math.h>
 #include <string.h>
 
@@ -55,7 +56,6 @@ static void test_model(void) {
   REFUSED_NEW(out, gpt2_model_convert(WRONG(gpt2_model), "f32", &out), "is not a gpt2_model");
   REFUSED_NEW(out, gpt2_model_convert(model, "int9", &out), "int9");
   REFUSED_NEW(out, gpt2_model_convert(model, NULL, &out), "the dtype is NULL");
-  REFUSED(gpt2_model_convert(model, "f32", NULL), "output");
   REFUSED(gpt2_model_save_quantized(NULL, "x"), "a gpt2_model is NULL");
   REFUSED(gpt2_model_save_quantized(model, NULL), "the path is NULL");
   REFUSED(gpt2_model_save_quantized(model, "x"), "int8 and int4");
@@ -64,10 +64,11 @@ static void test_model(void) {
   REFUSED(gpt2_model_weights(model, &weights, NULL), "the output for its length is NULL");
   REFUSED_NEW(bytes, gpt2_model_info(NULL, &bytes), "a gpt2_model is NULL");
   REFUSED_NEW(bytes, gpt2_model_info(WRONG(gpt2_model), &bytes), "is not a gpt2_model");
-  REFUSED(gpt2_model_info(model, NULL), "output");
   REFUSED_NEW(bytes, gpt2_generation_config(NULL, NULL, &bytes), "the name of the model is NULL");
   FAILS_WITH(GPT2_NOT_FOUND, gpt2_generation_config("no-such-model", NULL, &bytes), "no-such");
   FAILS_WITH(GPT2_INVALID_FILE, gpt2_generation_config(NULL, "{\"top_k\": -1}", &bytes), "top_k");
+  FAILS_WITH(GPT2_UNSUPPORTED, gpt2_generation_config(NULL, "{\"guidance_scale\": 2}", &bytes),
+             "guidance_scale");
 }
 
 static void test_memory(void) {
@@ -83,8 +84,6 @@ static void test_memory(void) {
   FAILS_WITH(GPT2_NOT_FOUND, gpt2_tokenizer_load_memory(&file, 1, &text), "no tokenizer");
   REFUSED_NEW(out, LOAD(twice, 2), "config.json");
   REFUSED_NEW(text, gpt2_tokenizer_load_memory(twice, 2, &text), "config.json");
-  REFUSED(gpt2_model_load_memory(&file, 1, NULL, NULL, NULL, NULL), "output");
-  REFUSED(gpt2_tokenizer_load_memory(&file, 1, NULL), "output");
   file.data = NULL;
   REFUSED_NEW(out, LOAD(&file, 1), "the data of a file is NULL");
   file.name = NULL;
@@ -99,20 +98,17 @@ static void test_tokenizer(void) {
   size_t n = 0;
   gpt2_token id = 0;
   REFUSED_NEW(out, gpt2_tokenizer_load(NULL, &out), "the name of the model is NULL");
-  REFUSED(gpt2_tokenizer_load(MODEL, NULL), "output");
 #define ENCODE(tokenizer, text, n) gpt2_tokenizer_encode(tokenizer, text, n, NULL, &list, NULL)
   REFUSED_NEW(list, ENCODE(NULL, "x", 1), "a gpt2_tokenizer is NULL");
   REFUSED_NEW(list, ENCODE(WRONG(gpt2_tokenizer), "x", 1), "is not a gpt2_tokenizer");
   REFUSED_NEW(list, ENCODE(tokenizer, NULL, 1), "the text is NULL, but its length is 1");
   REFUSED_NEW(list, ENCODE(tokenizer, "x", SIZE_MAX), "more than any memory holds");
-  REFUSED(gpt2_tokenizer_encode(tokenizer, "x", 1, NULL, NULL, NULL), "output");
   CHECK(ENCODE(tokenizer, NULL, 0) == GPT2_OK);
   CHECK(list->count == 0);
   gpt2_free(list);
   REFUSED_NEW(text, gpt2_tokenizer_decode(NULL, ids, 2, &text), "a gpt2_tokenizer is NULL");
   REFUSED_NEW(text, gpt2_tokenizer_decode(tokenizer, NULL, 2, &text), "the list of ids is NULL");
   REFUSED_NEW(text, gpt2_tokenizer_decode(tokenizer, ids, SIZE_MAX / 2, &text), "memory");
-  REFUSED(gpt2_tokenizer_decode(tokenizer, ids, 2, NULL), "output");
   REFUSED(gpt2_tokenizer_token_bytes(NULL, 1, &data, &n), "a gpt2_tokenizer is NULL");
   REFUSED(gpt2_tokenizer_token_bytes(tokenizer, 1, NULL, &n), "`data` is NULL");
   REFUSED(gpt2_tokenizer_token_bytes(tokenizer, 1, &data, NULL), "`n_bytes` is NULL");
@@ -122,7 +118,6 @@ static void test_tokenizer(void) {
   REFUSED(gpt2_tokenizer_find(tokenizer, NULL, 1, &id), "the content is NULL");
   REFUSED(gpt2_tokenizer_find(tokenizer, "x", 1, NULL), "`id` is NULL");
   REFUSED_NEW(text, gpt2_tokenizer_info(NULL, &text), "a gpt2_tokenizer is NULL");
-  REFUSED(gpt2_tokenizer_info(tokenizer, NULL), "output");
 }
 
 static void test_session(void) {
@@ -135,9 +130,7 @@ static void test_session(void) {
   const gpt2_token unknown[] = {443, -1};
   size_t dropped = 99;
   REFUSED_NEW(engine, gpt2_engine_new(NULL, NULL, &engine), "a gpt2_model is NULL");
-  REFUSED(gpt2_engine_new(model, NULL, NULL), "output");
   REFUSED_NEW(out, gpt2_session_new(NULL, NULL, NULL, &out), "a gpt2_model is NULL");
-  REFUSED(gpt2_session_new(model, NULL, NULL, NULL), "output");
   REFUSED_NEW(out, gpt2_session_new(model, WRONG(gpt2_engine), NULL, &out), "not a gpt2_engine");
   CHECK(gpt2_model_convert(model, "int8", &quantized) == GPT2_OK);
   CHECK(gpt2_engine_new(quantized, NULL, &engine) == GPT2_OK);
@@ -162,20 +155,17 @@ static void test_session(void) {
   REFUSED(gpt2_session_slide(session, 1, SIZE_MAX, &dropped), "room");
   CHECK(dropped == 99);
   REFUSED_NEW(out, gpt2_session_fork(NULL, &out), "a gpt2_session is NULL");
-  REFUSED(gpt2_session_fork(session, NULL), "output");
   REFUSED(gpt2_session_save(NULL, "x"), "a gpt2_session is NULL");
   REFUSED(gpt2_session_save(session, NULL), "the path is NULL");
   REFUSED(gpt2_session_save(session, ""), "is empty");
   REFUSED(gpt2_session_save(session, MODEL), MODEL);  // a directory
   REFUSED_NEW(out, gpt2_session_load(NULL, NULL, "x", NULL, &out), "a gpt2_model is NULL");
   REFUSED_NEW(out, gpt2_session_load(model, NULL, NULL, NULL, &out), "the path is NULL");
-  REFUSED(gpt2_session_load(model, NULL, "x", NULL, NULL), "output");
   FAILS_WITH(GPT2_NOT_FOUND, gpt2_session_load(model, NULL, "/nowhere", NULL, &out), "/nowhere");
   REFUSED(gpt2_session_tokens(NULL, &tokens, &dropped), "a gpt2_session is NULL");
   REFUSED(gpt2_session_tokens(session, NULL, &dropped), "the output for the array is NULL");
   REFUSED(gpt2_session_tokens(session, &tokens, NULL), "the output for its length is NULL");
   REFUSED_NEW(json, gpt2_session_info(NULL, &json), "a gpt2_session is NULL");
-  REFUSED(gpt2_session_info(session, NULL), "output");
 }
 
 static int never_called(void* user, const gpt2_observation* observation) {
@@ -237,12 +227,9 @@ static void test_embed_and_compare(void) {
 #define COMPARE(a, engine, b, list, n) gpt2_compare(a, engine, b, NULL, list, n, NULL, NULL, &json)
   REFUSED_NEW(json, COMPARE(NULL, NULL, model, ids, 2), "a gpt2_model is NULL");
   REFUSED_NEW(json, COMPARE(model, NULL, NULL, ids, 2), "a gpt2_model is NULL");
-  REFUSED_NEW(json, COMPARE(model, NULL, WRONG(gpt2_model), ids, 2), "is not a gpt2_model");
-  REFUSED_NEW(json, COMPARE(model, WRONG(gpt2_engine), model, ids, 2), "is not a gpt2_engine");
   REFUSED_NEW(json, COMPARE(model, NULL, model, NULL, 2), "the list of ids is NULL");
   REFUSED_NEW(json, COMPARE(model, NULL, model, NULL, 0), "two tokens");
   REFUSED_NEW(json, COMPARE(model, NULL, model, unknown, 2), "-1");
-  REFUSED(gpt2_compare(model, NULL, model, NULL, ids, 2, NULL, NULL, NULL), "output");
 }
 
 static void test_sampler(void) {
@@ -251,7 +238,6 @@ static void test_sampler(void) {
   gpt2_sampler* sampler = NULL;
   gpt2_sampler* out;
   gpt2_token token = -1;
-  REFUSED(gpt2_sampler_new(NULL, 3, NULL, NULL, NULL), "output");
   REFUSED_NEW(out, gpt2_sampler_new(NULL, 0, NULL, NULL, &out), "vocab_size");
   REFUSED_NEW(out, gpt2_sampler_new("{\"suppress_tokens\": [3]}", 3, NULL, NULL, &out), "3");
   CHECK(gpt2_sampler_new(NULL, 3, NULL, NULL, &sampler) == GPT2_OK);
@@ -278,7 +264,6 @@ static void test_runs(void) {
                        bad_draft = {sizeof bad_draft, NULL, NULL, NULL, NULL, WRONG(gpt2_model)};
   const char* const request = "{\"prompt\": \"x\"}";
   REFUSED_NEW(made, gpt2_scheduler_new(NULL, NULL, NULL, &made), "a gpt2_model is NULL");
-  REFUSED(gpt2_scheduler_new(model, NULL, NULL, NULL), "output");
 #define RUN(scheduler, tokenizer, kind, callbacks) \
   gpt2_run_new(scheduler, tokenizer, kind, request, callbacks, &out)
   REFUSED_NEW(out, RUN(NULL, tokenizer, "generate", NULL), "a gpt2_scheduler is NULL");
@@ -289,20 +274,16 @@ static void test_runs(void) {
   REFUSED_NEW(out, RUN(scheduler, tokenizer, "generate", &callbacks), "found 1");
   REFUSED_NEW(out, RUN(scheduler, tokenizer, "generate", &bad_draft), "is not a gpt2_model");
   REFUSED_NEW(out, RUN(scheduler, NULL, "chat", NULL), "needs a tokenizer");
-  REFUSED(gpt2_run_new(scheduler, tokenizer, "generate", request, NULL, NULL), "output");
 #define IN_SESSION(session, tokenizer, callbacks) \
   gpt2_run_in_session(session, tokenizer, request, callbacks, &out)
   REFUSED_NEW(out, IN_SESSION(NULL, tokenizer, NULL), "a gpt2_session is NULL");
-  REFUSED_NEW(out, IN_SESSION(session, WRONG(gpt2_tokenizer), NULL), "gpt2_tokenizer");
   REFUSED_NEW(out, IN_SESSION(session, tokenizer, &callbacks), "found 1");
-  REFUSED(gpt2_run_in_session(session, tokenizer, request, NULL, NULL), "output");
   CHECK(RUN(scheduler, tokenizer, "generate", NULL) == GPT2_OK);
   run = out;
   REFUSED(gpt2_run_step(NULL, &more), "a gpt2_run is NULL");
   REFUSED(gpt2_run_step(WRONG(gpt2_run), &more), "is not a gpt2_run");
   REFUSED(gpt2_run_step(run, NULL), "`more` is NULL");
   REFUSED_NEW(json, gpt2_run_result(NULL, &json), "a gpt2_run is NULL");
-  REFUSED(gpt2_run_result(run, NULL), "output");
   REFUSED(gpt2_run_cancel(NULL), "a gpt2_run is NULL");
   REFUSED(gpt2_run_cancel(WRONG(gpt2_run)), "is not a gpt2_run");
   gpt2_run_free(run);
@@ -357,10 +338,8 @@ static void test_json(void) {
   REFUSED_NEW(run, gpt2_run_new(scheduler, tokenizer, kind, json, NULL, &run), name)
   RUN_WITH("generate", "{}", "prompt");
   RUN_WITH("generate", "{\"prompt\": [4096]}", "4096");
-  RUN_WITH("generate", "{\"prompt\": \"x\", \"top_p\": 2}", "top_p");
-  RUN_WITH("generate", "{\"prompt\": \"x\", \"tempature\": 1}", "tempature");
   RUN_WITH("generate", "{\"prompt\": \"x\", \"prompt\": \"y\"}", "prompt");
-  RUN_WITH("generate", "{\"prompt\": \"x\", \"suppress_tokens\": [4096]}", "suppress_tokens");
+  RUN_WITH("generate", "{\"prompt\": \"x\", \"tempature\": 1}", "tempature");
   RUN_WITH("completions", "{\"prompt\": \"x\", \"hash_logits\": true}", "hash_logits");
   RUN_WITH("chat", "{\"messages\": []}", "messages");
   RUN_WITH("embeddings", "{\"input\": \"\"}", "input");
