@@ -4,9 +4,7 @@
 #   - the programs in include/README.md: each is built with the shared library and run, and must
 #     print the text that follows it. The commands that follow some of the texts must print the same;
 #   - the commands in the manual, and on the page about weight types, that are followed by what they
-#     print;
-#   - the picture and the tables of the speed beside other engines, which must have the numbers of
-#     tools/peers.json.
+#     print.
 #
 #   recipes_test.sh SOURCE_DIR SHARED_LIBRARY COMMAND CXX CC PYTHON
 #
@@ -108,16 +106,3 @@ for expected in [0-9]*.expected; do
   count=$((count + 1))
 done
 ((count >= 6)) || { printf 'recipes_test: ran %d blocks of commands only\n' "$count" >&2; exit 1; }
-
-# -- the picture of the speed beside other engines ------------------------------------------------
-"$source/tools/plot_peers.py" | diff "$source/tools/peers.svg" - || {
-  printf 'recipes_test: tools/peers.svg is not what tools/plot_peers.py draws\n' >&2
-  exit 1
-}
-grep -oE '": [0-9]+' "$source/tools/peers.json" | grep -oE '[0-9]+' | while read -r number; do
-  number="$(sed -E 's/([0-9])([0-9]{3})$/\1,\2/' <<<"$number")"
-  grep -q "| $number |" "$source/src/measure/SPEED.md" || {
-    printf 'recipes_test: SPEED.md has no %s, which is in tools/peers.json\n' "$number" >&2
-    exit 1
-  }
-done
