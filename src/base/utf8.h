@@ -11,6 +11,9 @@ namespace gpt2 {
   return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
+/// U+FFFD, which stands for bytes that are not UTF-8.
+inline constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
+
 /// The first or the last character of a text. It is valid if RFC 3629 allows it. Overlong forms,
 /// surrogates and code points above U+10FFFF are therefore invalid.
 struct Utf8Char {

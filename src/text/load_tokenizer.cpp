@@ -2,6 +2,7 @@
 #include <deque>
 #include <filesystem>
 #include <utility>
+#include <variant>
 
 #include "base/fail.h"
 #include "base/file_source.h"
@@ -25,12 +26,15 @@ constexpr std::string_view kPlainClasses[] = {"PreTrainedTokenizerFast", "Tokeni
 constexpr std::string_view kClasses[] = {"GPT2Tokenizer", "GPT2TokenizerFast", "CodeGenTokenizer",
                                          "CodeGenTokenizerFast"};
 
+// The classes of BERT, which have a vocab.txt. With a tokenizer.json, they replace the settings of
+// its BertNormalizer.
+constexpr std::string_view kBertClasses[] = {"BertTokenizer", "BertTokenizerFast"};
+
 // Files of other kinds of tokenizers.
 constexpr std::pair<const char*, const char*> kOtherKinds[] = {
     {"tokenizer.model", "SentencePiece"},
     {"spiece.model", "SentencePiece"},
-    {"sentencepiece.bpe.model", "SentencePiece"},
-    {"vocab.txt", "WordPiece"}};
+    {"sentencepiece.bpe.model", "SentencePiece"}};
 
 /// The files of one folder, or a list of files in memory. Records the names of those that were
 /// read.
@@ -58,7 +62,7 @@ class Folder {
     for (const auto& [file, kind] : kOtherKinds) {
       if (!has(file)) continue;
       fail(ErrorCode::unsupported, where, "the tokenizer is of the kind ", kind, " (", file,
-           "); expected GPT-2's byte-level BPE");
+           "); expected tokenizer.json, vocab.json or vocab.txt");
     }
     fail(ErrorCode::not_found, where,
          "no tokenizer; expected tokenizer.json or vocab.json and merges.txt");
@@ -72,57 +76,115 @@ class Folder {
   std::deque<JsonDocument<nlohmann::json>> objects_;
 };
 
-// Reads the files that define the tokenizer. Returns whether this was a tokenizer.json.
-bool read_main_files(Folder& folder, Tokenizer::Impl& tokenizer) {
+enum class MainFile : std::uint8_t { tokenizer_json, vocab_json, vocab_txt };
+
+// Reads the files that define the tokenizer. Returns the kind of the first one.
+MainFile read_main_files(Folder& folder, Tokenizer::Impl& tokenizer) {
   for (const char* name : kTokenizerJson) {
     if (!folder.has(name)) continue;
     read_tokenizer_json(folder.read(name), tokenizer);
-    return true;
+    return MainFile::tokenizer_json;
   }
   for (const auto& [vocab, merges] : kVocabularyFiles) {
     if (!folder.has(vocab)) continue;
     const TextFile first = folder.read(vocab);
     read_vocabulary(first, folder.read(merges), tokenizer);
-    return false;
+    return MainFile::vocab_json;
   }
-  folder.nothing_found();
+  if (!folder.has(kBertVocabulary)) folder.nothing_found();
+  read_bert_vocabulary(folder.read(kBertVocabulary), tokenizer);
+  return MainFile::vocab_txt;
+}
+
+template <std::size_t n>
+bool is_one_of(const std::optional<std::string>& name, const std::string_view (&names)[n]) {
+  return name && std::ranges::find(names, *name) != std::end(names);
+}
+
+// Applies BERT's settings in tokenizer_config.json, and decides on the normalizer.
+void apply_bert_config(const JsonFields& config, bool is_bert, Tokenizer::Impl& tokenizer) {
+  if (!tokenizer.bert_normalizer) return;
+  BertNormalizer& bert = *tokenizer.bert_normalizer;
+  if (is_bert) {
+    bert = {.clean_text = bert.clean_text, .strip_accents = std::nullopt};
+    config.read("do_lower_case", bert.lowercase);
+    config.read("tokenize_chinese_chars", bert.handle_chinese_chars);
+    if (config.find("strip_accents")) config.read("strip_accents", bert.strip_accents.emplace());
+  }
+  bert.append_to(tokenizer.normalizer);
 }
 
 // Applies the settings in tokenizer_config.json that concern the tokenizer as a whole.
-void apply_config(const JsonFields& config, bool is_tokenizer_json, Tokenizer::Impl& tokenizer) {
+// Returns whether the class is one of BERT's.
+bool apply_config(const JsonFields& config, MainFile main, Tokenizer::Impl& tokenizer) {
   const auto name = config.string("tokenizer_class");
-  const auto is_one_of = [&](const auto& names) {
-    return std::ranges::find(names, *name) != std::end(names);
-  };
-  const bool is_plain = name && is_one_of(kPlainClasses);
-  if (name && !is_plain && !is_one_of(kClasses) && !is_tokenizer_json) {
+  const bool is_plain = is_one_of(name, kPlainClasses);
+  const bool is_bert = is_one_of(name, kBertClasses) || main == MainFile::vocab_txt;
+  if (main == MainFile::vocab_txt && name && !is_one_of(name, kBertClasses)) {
+    config.refuse("tokenizer_class", "'BertTokenizer'", ErrorCode::unsupported);
+  }
+  if (main == MainFile::vocab_json && name && !is_plain && !is_one_of(name, kClasses)) {
     config.refuse("tokenizer_class", "'GPT2Tokenizer'", ErrorCode::unsupported);
   }
-  bool is_wanted = is_plain && tokenizer.prefix_space != PrefixSpace::nowhere;
+  apply_bert_config(config, is_bert, tokenizer);
+  if (tokenizer.has_own_prefix_space) return is_bert;
+  std::string& prefix = tokenizer.pre_tokenizer.front().prefix;
+  bool is_wanted = is_plain && !prefix.empty();
   config.read("add_prefix_space", is_wanted);
-  if (tokenizer.has_own_prefix_space) return;
-  const auto where = is_tokenizer_json ? PrefixSpace::before_pieces : PrefixSpace::before_text;
-  tokenizer.prefix_space = is_wanted ? where : PrefixSpace::nowhere;
+  prefix = is_wanted && main == MainFile::tokenizer_json ? " " : "";
+  tokenizer.has_space_before = is_wanted && main == MainFile::vocab_json;
+  return is_bert;
+}
+
+// Makes the model of a vocab.txt, whose special tokens are known now.
+void finish_bert(const Folder& folder, const SpecialIds& ids, Tokenizer::Impl& tokenizer) {
+  const TokenId unknown = ids[2], sep = ids[3], cls = ids[5];
+  if (unknown < 0 || sep < 0 || cls < 0) {
+    fail(folder.files.front().string(), "expected lines with [UNK], [CLS] and [SEP]");
+  }
+  tokenizer.model = WordPiece(tokenizer.vocabulary, {.unknown = unknown});
+  tokenizer.before = {cls};
+  tokenizer.after = {sep};
+}
+
+// Returns the kind of the tokenizer and the number of its tokens, for people.
+std::string describe(const Tokenizer::Impl& tokenizer) {
+  const auto* const bpe = std::get_if<Bpe>(&tokenizer.model);
+  const auto missing = bpe && tokenizer.is_byte_level ? bpe->missing_bytes() : 0;
+  return concat(tokenizer.is_byte_level ? "byte-level BPE"
+                : bpe                   ? "BPE of characters"
+                                        : "WordPiece",
+                ", ", tokenizer.vocabulary.count(), " tokens",
+                missing > 0 ? concat(", none for ", missing, " of the 256 bytes") : "");
+}
+
+// Returns the text as the normalizer changes it.
+std::string normalized(const Tokenizer::Impl& tokenizer, std::string_view text) {
+  std::string result(text);
+  for (const Rewrite& step : tokenizer.normalizer) {
+    TextBuffer buffer;
+    rewrite_text({result}, "", step, /*with_origins=*/false, buffer);
+    result = std::move(buffer.text);
+  }
+  return result;
 }
 
 std::shared_ptr<const Tokenizer::Impl> load_from(Folder folder) {
   const auto tokenizer = std::make_shared<Tokenizer::Impl>();
-  const bool is_tokenizer_json = read_main_files(folder, *tokenizer);
+  const MainFile main = read_main_files(folder, *tokenizer);
 
   const JsonFields config = folder.read_object(kTokenizerConfig);
   const JsonFields special = folder.read_object(kSpecialTokensMap);
   const JsonFields added = folder.read_object(kAddedTokens);
-  apply_config(config, is_tokenizer_json, *tokenizer);
-  read_side_files(config, special, added, *tokenizer);
-  tokenizer->added.prepare();
+  const bool is_bert = apply_config(config, main, *tokenizer);
+  const SpecialIds ids = read_side_files(config, special, added, is_bert, *tokenizer);
+  if (main == MainFile::vocab_txt) finish_bert(folder, ids, *tokenizer);
+  tokenizer->added.prepare([&](std::string_view text) { return normalized(*tokenizer, text); });
   std::string names;
   for (const fs::path& file : folder.files) {
     names += concat(names.empty() ? "" : ", ", file.filename().string());
   }
-  const auto missing = tokenizer->bpe.missing_bytes();
-  tokenizer->description = concat(
-      "byte-level BPE, ", tokenizer->vocabulary.count(), " tokens",
-      missing > 0 ? concat(", none for ", missing, " of the 256 bytes") : "", " (", names, ")");
+  tokenizer->description = concat(describe(*tokenizer), " (", names, ")");
   tokenizer->files = std::move(folder.files);
   return tokenizer;
 }

@@ -6,17 +6,13 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/utf8.h"
 
 namespace gpt2 {
 namespace {
-
-// Returns the general category: two letters, such as "Lu".
-std::string_view category_of(char32_t code_point) noexcept {
-  return utf8proc_category_string(static_cast<utf8proc_int32_t>(code_point));
-}
 
 // The part of Other_Alphabetic that no category in is_word_char covers: letters in circles and
 // squares, which are symbols (So).
@@ -67,7 +63,99 @@ std::size_t white_space_length(std::string_view text) noexcept {
   return length == text.size() || length == last ? length : length - last;
 }
 
+// Returns the length of the characters at the beginning of `text` for which is_one(code point).
+template <class F>
+std::size_t length_while(std::string_view text, const F& is_one) {
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const Utf8Char c = decode_utf8(text.substr(length));
+    if (!is_one(c.code_point)) break;
+    length += c.length;
+  }
+  return length;
+}
+
+// Returns whether BERT takes the character for punctuation: all of ASCII's symbols, and category P.
+bool is_bert_punctuation(char32_t c) {
+  if (c < 0x80) return c > ' ' && c < 0x7f && kAscii[c] == CharClass::other;
+  return category_of(c)[0] == 'P';
+}
+
+bool is_space(char32_t c) { return class_of(c) == CharClass::space; }
+
+bool is_digit(char32_t c) { return class_of(c) == CharClass::number; }
+
+FirstWord whole_text(std::string_view text) { return {text.size()}; }
+
+FirstWord bert_word(std::string_view text) {
+  if (const std::size_t spaces = run_length(text, CharClass::space)) return {spaces, false};
+  const Utf8Char first = decode_utf8(text);
+  if (is_bert_punctuation(first.code_point)) return {first.length};
+  return {length_while(text, [](char32_t c) { return !is_space(c) && !is_bert_punctuation(c); })};
+}
+
+FirstWord word_between_spaces(std::string_view text) {
+  if (const std::size_t spaces = run_length(text, CharClass::space)) return {spaces, false};
+  return {length_while(text, [](char32_t c) { return !is_space(c); })};
+}
+
+FirstWord digits(std::string_view text) {
+  if (const std::size_t length = length_while(text, is_digit)) return {length};
+  return {length_while(text, [](char32_t c) { return !is_digit(c); })};
+}
+
+FirstWord single_digit(std::string_view text) {
+  const Utf8Char c = decode_utf8(text);
+  return is_digit(c.code_point) ? FirstWord{c.length} : digits(text);
+}
+
+FirstWord word_with_metaspace(std::string_view text) {
+  return {std::min(text.find(kMetaspace, 1), text.size())};
+}
+
+// GPT-2's pattern, as OpenAI's encoder.py and as tiktoken has it.
+constexpr std::string_view kPatterns[] = {
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
+    R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"};
+
+void check_pattern(const JsonFields& fields) {
+  const auto pattern = fields.required_object("pattern").string("Regex");
+  if (!pattern || std::ranges::find(kPatterns, *pattern) == std::end(kPatterns)) {
+    fields.refuse("pattern", "the pattern of GPT-2", ErrorCode::unsupported);
+  }
+  if (fields.string("behavior").value_or("Isolated") != "Isolated") {
+    fields.refuse("behavior", "'Isolated'", ErrorCode::unsupported);
+  }
+}
+
+bool flag(const JsonFields& fields, std::string_view key, bool value) {
+  fields.read(key, value);
+  return value;
+}
+
+WordSplit byte_level(const JsonFields& fields) {
+  WordSplit split = gpt2_word_split();
+  if (!flag(fields, "use_regex", true)) split.first_word = whole_text;
+  if (flag(fields, "add_prefix_space", false)) split.prefix = " ";
+  return split;
+}
+
+WordSplit metaspace(const JsonFields& fields) {
+  if (fields.string("replacement").value_or(std::string(kMetaspace)) != kMetaspace) {
+    fields.refuse("replacement", "U+2581", ErrorCode::unsupported);
+  }
+  const PrependScheme scheme = read_prepend_scheme(fields);
+  return {.first_word = flag(fields, "split", true) ? word_with_metaspace : whole_text,
+          .prefix = scheme == PrependScheme::never ? "" : std::string(kMetaspace),
+          .at_beginning_only = scheme == PrependScheme::first,
+          .rewrite = replacing(" ", std::string(kMetaspace))};
+}
+
 }  // namespace
+
+std::string_view category_of(char32_t code_point) noexcept {
+  return utf8proc_category_string(static_cast<utf8proc_int32_t>(code_point));
+}
 
 CharClass class_of(char32_t code_point) noexcept {
   switch (category_of(code_point)[0]) {
@@ -102,6 +190,40 @@ std::size_t first_word_length(std::string_view text) noexcept {
   const CharClass kind = first_char(text.substr(space)).kind;
   if (kind == CharClass::space) return white_space_length(text);
   return space + run_length(text.substr(space), kind);
+}
+
+WordSplit gpt2_word_split() {
+  return {[](std::string_view text) { return FirstWord{first_word_length(text)}; }};
+}
+
+WordSplit bert_word_split() { return {bert_word}; }
+
+PrependScheme read_prepend_scheme(const JsonFields& fields) {
+  if (!flag(fields, "add_prefix_space", true)) return PrependScheme::never;
+  const std::string scheme = fields.string("prepend_scheme").value_or("always");
+  if (scheme == "always") return PrependScheme::always;
+  if (scheme == "first") return PrependScheme::first;
+  if (scheme != "never") fields.refuse("prepend_scheme", "'always', 'first' or 'never'");
+  return PrependScheme::never;
+}
+
+void append_word_split(const JsonFields& fields, std::vector<WordSplit>& steps) {
+  const std::string type = fields.required_string("type");
+  if (type == "ByteLevel") return steps.push_back(byte_level(fields));
+  if (type == "BertPreTokenizer") return steps.push_back(bert_word_split());
+  if (type == "WhitespaceSplit") return steps.push_back({word_between_spaces});
+  if (type == "Metaspace") return steps.push_back(metaspace(fields));
+  if (type == "Digits") {
+    return steps.push_back({flag(fields, "individual_digits", false) ? single_digit : digits});
+  }
+  if (type != "Split") {
+    fields.refuse("type",
+                  "'ByteLevel', 'BertPreTokenizer', 'Metaspace', 'WhitespaceSplit', "
+                  "'Digits' or 'Split'",
+                  ErrorCode::unsupported);
+  }
+  check_pattern(fields);
+  steps.push_back(gpt2_word_split());
 }
 
 }  // namespace gpt2

@@ -2,7 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "text/normalizer.h"
 
 namespace gpt2 {
 
@@ -13,6 +17,9 @@ enum class CharClass : std::uint8_t {
   space,   ///< \s: the 25 code points of Unicode's White_Space
   other,
 };
+
+/// Returns the general category of a code point: two letters, such as "Lu".
+[[nodiscard]] std::string_view category_of(char32_t code_point) noexcept;
 
 /// Returns the class of a code point in the Unicode version that utf8proc implements.
 [[nodiscard]] CharClass class_of(char32_t code_point) noexcept;
@@ -33,5 +40,36 @@ enum class CharClass : std::uint8_t {
 /// A byte that is not part of valid UTF-8 counts as a character that is not a letter, number or
 /// space. The calls for all words of a text together take linear time.
 [[nodiscard]] std::size_t first_word_length(std::string_view text) noexcept;
+
+/// The word at the beginning of a text.
+struct FirstWord {
+  std::size_t length;   ///< in bytes, above 0
+  bool is_kept = true;  ///< if false, the word is white space that no token stands for
+};
+
+/// One step of a pre-tokenizer. Divides each text that the step before it yields into words.
+struct WordSplit {
+  FirstWord (*first_word)(std::string_view text);  ///< REQUIRES: `text` is not empty
+  std::string prefix = {};         ///< put before a text that begins neither with it nor with ' '
+  bool at_beginning_only = false;  ///< whether only the beginning of the whole text gets a prefix
+  Rewrite rewrite = {};            ///< changes the text first, if not empty
+};
+
+/// Appends a step of a pre_tokenizer of a tokenizer.json, which is not a Sequence. Throws Error:
+/// invalid_file, or unsupported for another kind.
+void append_word_split(const JsonFields& fields, std::vector<WordSplit>& steps);
+
+/// Returns the step of GPT-2 or of BERT.
+[[nodiscard]] WordSplit gpt2_word_split();
+[[nodiscard]] WordSplit bert_word_split();
+
+/// Whether the prefix of a Metaspace stands before every text, before the first one or nowhere.
+enum class PrependScheme : std::uint8_t { always, first, never };
+
+/// Reads it from a pre-tokenizer or a decoder. Throws Error(invalid_file).
+[[nodiscard]] PrependScheme read_prepend_scheme(const JsonFields& fields);
+
+/// SentencePiece's mark of a space, U+2581.
+inline constexpr std::string_view kMetaspace = "\xe2\x96\x81";
 
 }  // namespace gpt2

@@ -1,4 +1,4 @@
-#include <array>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -11,13 +11,19 @@ namespace {
 
 using nlohmann::json;
 
-// The names of special tokens, in the order in which HuggingFace's transformers assigns ids to
-// those that have none.
-constexpr std::array<const char*, 7> kSpecialNames = {
-    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
-// GPT2Tokenizer's default for the first three special tokens, if no file names one.
+// The special tokens in the order in which HuggingFace's transformers assigns ids to those that
+// have none, and what GPT2Tokenizer and BertTokenizer take for those that no file names.
+struct SpecialName {
+  const char* name;
+  const char* gpt2;
+  const char* bert;
+};
 constexpr const char* kEndOfText = "<|endoftext|>";
-constexpr std::size_t kDefaulted = 3;
+constexpr SpecialName kSpecialNames[] = {
+    {"bos_token", kEndOfText, ""},      {"eos_token", kEndOfText, ""},
+    {"unk_token", kEndOfText, "[UNK]"}, {"sep_token", "", "[SEP]"},
+    {"pad_token", "", "[PAD]"},         {"cls_token", "", "[CLS]"},
+    {"mask_token", "", "[MASK]"}};
 
 // Reads an AddedToken from the members that it has in files.
 AddedToken read_added_token(const JsonFields& fields) {
@@ -58,7 +64,7 @@ SpecialToken special_token(const json& value, const std::string& where) {
 // content, and then the additional ones. If two files name a token, the later one takes precedence.
 std::vector<SpecialToken> special_tokens(const std::vector<const JsonFields*>& files) {
   std::vector<SpecialToken> tokens;
-  for (const char* name : kSpecialNames) {
+  for (const auto& [name, gpt2, bert] : kSpecialNames) {
     SpecialToken& token = tokens.emplace_back(SpecialToken{{}, files.front()->where()});
     for (const JsonFields* fields : files) {
       const json* value = fields->find(name);
@@ -100,8 +106,9 @@ void declare_added_token(const JsonFields& fields, const json& id, Tokenizer::Im
 
 // As in HuggingFace's transformers, the other two files count only if tokenizer_config.json has no
 // added_tokens_decoder.
-void read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
-                     const JsonFields& added_tokens, Tokenizer::Impl& tokenizer) {
+SpecialIds read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
+                           const JsonFields& added_tokens, bool is_bert,
+                           Tokenizer::Impl& tokenizer) {
   std::vector<SpecialToken> specials;
   if (config.find("added_tokens_decoder")) {
     specials = special_tokens({&config});
@@ -110,10 +117,13 @@ void read_side_files(const JsonFields& config, const JsonFields& special_tokens_
     specials = special_tokens({&config, &special_tokens_map});
     declare_added(added_tokens, specials, tokenizer);
   }
-  std::vector<TokenId> ids;  // -1 for those of kSpecialNames that have no content
+  SpecialIds ids;  // first those of kSpecialNames
   for (auto& [token, where] : specials) {
-    const bool has_default = ids.size() < kDefaulted && tokenizer.vocabulary.find(kEndOfText);
-    if (token.content.empty() && has_default) token = {.content = kEndOfText, .special = true};
+    if (token.content.empty() && ids.size() < std::size(kSpecialNames)) {
+      const SpecialName& name = kSpecialNames[ids.size()];
+      const char* const content = is_bert ? name.bert : name.gpt2;
+      if (tokenizer.vocabulary.find(content)) token = {.content = content, .special = true};
+    }
     ids.push_back(tokenizer.added.declare(token, where));
   }
   const auto [bos, eos] = std::pair(ids[0], ids[1]);
@@ -121,10 +131,12 @@ void read_side_files(const JsonFields& config, const JsonFields& special_tokens_
 
   bool add_bos = false;
   config.read("add_bos_token", add_bos);
-  if (!add_bos) return;
-  auto& before = tokenizer.before;
+  if (!add_bos) return ids;
   if (bos < 0) config.refuse("add_bos_token", "false, because no bos_token is given");
-  if (before.empty() || before.front() != bos) before.insert(before.begin(), bos);
+  for (auto* const start : {&tokenizer.before, &tokenizer.prompt_start}) {
+    if (start->empty() || start->front() != bos) start->insert(start->begin(), bos);
+  }
+  return ids;
 }
 
 }  // namespace gpt2

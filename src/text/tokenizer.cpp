@@ -1,67 +1,131 @@
 #include "gpt2/tokenizer.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "text/pretokenizer.h"
 #include "text/tokenizer_impl.h"
 
 namespace gpt2 {
 namespace {
 
-constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
+// Encodes one text. The ranges of the tokens are stored if they are asked for.
+class Encoder {
+ public:
+  Encoder(const Tokenizer::Impl& impl, bool with_ranges) : impl_(impl), with_ranges_(with_ranges) {}
 
-struct Encoding {
+  void encode(std::string_view text, bool parse_special);
+
   std::vector<TokenId> ids = {};
+  std::vector<TextRange> ranges = {};
   std::size_t lost_bytes = 0;
+
+ private:
+  void encode_normalized(const TextView& text, bool parse_special);
+  void split_words(const TextView& text, std::size_t step);
+  void encode_word(const TextView& word);
+  void add(const AddedToken& token, const TextView& text);
+
+  const Tokenizer::Impl& impl_;
+  const bool with_ranges_;
+  Bpe::Scratch scratch_ = {};
+  std::string word_scratch_ = {};
+  std::vector<std::uint32_t> ends_ = {};  // of the tokens of one word
 };
 
-void encode_text(const Tokenizer::Impl& impl, std::string_view text, Bpe::Scratch& scratch,
-                 Encoding& encoding) {
-  while (!text.empty()) {
-    const std::size_t length = impl.split_words ? first_word_length(text) : text.size();
-    encoding.lost_bytes +=
-        impl.bpe.encode(text.substr(0, length), impl.vocabulary, scratch, encoding.ids);
-    text.remove_prefix(length);
+void Encoder::encode(std::string_view text, bool parse_special) {
+  TextView whole{text};
+  TextBuffer spaced;
+  if (impl_.has_space_before) whole = rewrite_text(whole, " ", {}, with_ranges_, spaced);
+  std::array<TextBuffer, 2> buffers;
+  for (const AddedTokens::Piece& piece : impl_.added.split(whole.text, 0, parse_special)) {
+    TextView part = whole.part(piece.text);
+    if (piece.token) {
+      add(*piece.token, part);
+      continue;
+    }
+    for (std::size_t i = 0; i < impl_.normalizer.size(); ++i) {
+      part = rewrite_text(part, "", impl_.normalizer[i], with_ranges_, buffers[i % 2]);
+    }
+    encode_normalized(part, parse_special);
   }
 }
 
-Encoding encode_all(const Tokenizer::Impl& impl, std::string_view text,
-                    const EncodeOptions& options) {
-  constexpr std::size_t kMaxBytes = std::numeric_limits<std::int32_t>::max();
-  if (text.size() >= kMaxBytes) {
-    reject("a text of ", text.size(),
-           " bytes is too long to encode at once; expected less than 2 GiB");
-  }
-  std::string spaced;
-  if (impl.prefix_space == PrefixSpace::before_text) text = spaced = concat(" ", text);
-
-  Encoding encoding;
-  std::vector<TokenId>& ids = encoding.ids;
-  if (options.add_special_tokens) ids = impl.before;
-  Bpe::Scratch scratch;
-  for (const AddedTokens::Piece& piece : impl.added.split(text, options.parse_special)) {
+void Encoder::encode_normalized(const TextView& text, bool parse_special) {
+  for (const AddedTokens::Piece& piece : impl_.added.split(text.text, 1, parse_special)) {
+    const TextView part = text.part(piece.text);
     if (piece.token) {
-      ids.push_back(piece.token->id);
-    } else if (impl.prefix_space == PrefixSpace::before_pieces && !piece.text.starts_with(' ')) {
-      encode_text(impl, concat(" ", piece.text), scratch, encoding);
+      add(*piece.token, part);
     } else {
-      encode_text(impl, piece.text, scratch, encoding);
+      split_words(part, 0);
     }
   }
-  if (options.add_special_tokens) ids.insert(ids.end(), impl.after.begin(), impl.after.end());
-  return encoding;
+}
+
+// Divides the text by the steps of the pre-tokenizer from `step` on, and encodes the words.
+void Encoder::split_words(const TextView& text, std::size_t step) {
+  if (step == impl_.pre_tokenizer.size()) return encode_word(text);
+  const WordSplit& split = impl_.pre_tokenizer[step];
+  const bool has_prefix = !split.prefix.empty() && !(split.at_beginning_only && text.begin > 0) &&
+                          !text.text.starts_with(' ') && !text.text.starts_with(split.prefix);
+  TextView rest = text;
+  TextBuffer changed;
+  if (has_prefix || split.rewrite) {
+    rest = rewrite_text(text, has_prefix ? split.prefix : "", split.rewrite, with_ranges_, changed);
+  }
+  while (!rest.text.empty()) {
+    const auto [length, is_kept] = split.first_word(rest.text);
+    if (is_kept) split_words(rest.part(rest.text.substr(0, length)), step + 1);
+    rest = rest.part(rest.text.substr(length));
+  }
+}
+
+void Encoder::encode_word(const TextView& word) {
+  ends_.clear();
+  std::vector<std::uint32_t>* const ends = with_ranges_ ? &ends_ : nullptr;
+  if (const auto* bpe = std::get_if<Bpe>(&impl_.model)) {
+    lost_bytes += bpe->encode(word.text, impl_.vocabulary, scratch_, ids, ends);
+  } else if (const auto* model = std::get_if<WordPiece>(&impl_.model)) {
+    lost_bytes += model->encode(word.text, impl_.vocabulary, word_scratch_, ids, ends);
+  }
+  std::size_t begin = 0;
+  for (const std::uint32_t end : ends_) {
+    ranges.push_back(word.range(begin, end));
+    begin = end;
+  }
+}
+
+void Encoder::add(const AddedToken& token, const TextView& text) {
+  ids.push_back(token.id);
+  if (with_ranges_) ranges.push_back(text.range(0, text.text.size()));
 }
 
 }  // namespace
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOptions& options,
-                                       std::size_t* lost_bytes) const {
-  Encoding encoding = encode_all(*impl_, text, options);
-  if (lost_bytes != nullptr) *lost_bytes = encoding.lost_bytes;
-  return std::move(encoding.ids);
+                                       std::size_t* lost_bytes,
+                                       std::vector<TextRange>* ranges) const {
+  constexpr std::size_t kMaxBytes = std::numeric_limits<std::int32_t>::max();
+  if (text.size() >= kMaxBytes) {
+    reject("a text of ", text.size(),
+           " bytes is too long to encode at once; expected less than 2 GiB");
+  }
+  Encoder encoder(*impl_, ranges != nullptr);
+  const auto add_special = [&](const std::vector<TokenId>& tokens) {
+    if (!options.add_special_tokens) return;
+    encoder.ids.insert(encoder.ids.end(), tokens.begin(), tokens.end());
+    encoder.ranges.resize(ranges != nullptr ? encoder.ids.size() : 0);
+  };
+  add_special(options.post_process ? impl_->before : impl_->prompt_start);
+  encoder.encode(text, options.parse_special);
+  if (options.post_process) add_special(impl_->after);
+  if (lost_bytes != nullptr) *lost_bytes = encoder.lost_bytes;
+  if (ranges != nullptr) *ranges = std::move(encoder.ranges);
+  return std::move(encoder.ids);
 }
 
 void Tokenizer::require_match(const Config& config) const {
@@ -93,9 +157,12 @@ std::string_view Tokenizer::bytes(TokenId id) const noexcept { return impl_->voc
 
 std::string Tokenizer::decode(std::span<const TokenId> ids) const {
   std::string text;
-  for (const TokenId id : ids) text += bytes(id);
-  return text;
+  Detokenizer stream(*this);
+  for (const TokenId id : ids) text += stream.write(id);
+  return text += stream.flush();
 }
+
+bool Tokenizer::is_byte_level() const noexcept { return impl_->is_byte_level; }
 
 bool Tokenizer::is_special(TokenId id) const noexcept { return impl_->added.is_special(id); }
 
@@ -123,7 +190,8 @@ std::string_view Utf8Stream::write(std::string_view bytes) {
   while (!rest.empty()) {
     const Utf8Char next = decode_utf8(rest);
     if (next.kind == Utf8Char::Kind::truncated) break;
-    out_ += next.kind == Utf8Char::Kind::valid ? rest.substr(0, next.length) : kReplacement;
+    out_ += next.kind == Utf8Char::Kind::valid ? rest.substr(0, next.length)
+                                               : kReplacementCharacter;
     rest.remove_prefix(next.length);
   }
   held_.erase(0, held_.size() - rest.size());
@@ -131,7 +199,7 @@ std::string_view Utf8Stream::write(std::string_view bytes) {
 }
 
 std::string_view Utf8Stream::flush() {
-  out_ = held_.empty() ? std::string_view() : kReplacement;
+  out_ = held_.empty() ? std::string_view() : kReplacementCharacter;
   held_.clear();
   return out_;
 }

@@ -1,39 +1,44 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/json.h"
 #include "gpt2/tokenizer.h"
 #include "text/added_tokens.h"
 #include "text/bpe.h"
+#include "text/decoder.h"
+#include "text/normalizer.h"
+#include "text/pretokenizer.h"
 #include "text/vocabulary.h"
+#include "text/wordpiece.h"
 
 namespace gpt2 {
 
-/// Where add_prefix_space puts a space.
-enum class PrefixSpace : std::uint8_t {
-  nowhere,
-  before_text,    ///< always before the whole text, like GPT2Tokenizer
-  before_pieces,  ///< before each piece between added tokens that does not begin with a space, like
-                  ///< HuggingFace's tokenizers
-};
-
 struct Tokenizer::Impl {
   Vocabulary vocabulary;
-  Bpe bpe;
   AddedTokens added{vocabulary};
-  PrefixSpace prefix_space = PrefixSpace::nowhere;
-  bool has_own_prefix_space = false;  // whether tokenizer_config.json leaves prefix_space alone
-  bool split_words = true;
-  std::vector<TokenId> before;  // special tokens that are put before and after every text
+  // A text passes through these in turn.
+  bool has_space_before = false;  // like GPT2Tokenizer, puts a space before every text
+  std::vector<Rewrite> normalizer;
+  std::vector<WordSplit> pre_tokenizer;
+  std::variant<Bpe, WordPiece> model;
+  TokenDecoder decoder;  // unused at byte level
+
+  bool is_byte_level = true;          // whether the names of tokens spell bytes
+  std::vector<TokenId> prompt_start;  // special tokens before a text that is to be continued
+  std::vector<TokenId> before;        // special tokens before and after a whole text
   std::vector<TokenId> after;
   std::optional<TokenId> end_of_text;
   std::string description;
   std::vector<std::filesystem::path> files;  // the files that were read, in this order
+
+  // What the side files may still change.
+  std::optional<BertNormalizer> bert_normalizer;  // takes the place of an empty `normalizer`
+  bool has_own_prefix_space = false;  // whether tokenizer_config.json leaves add_prefix_space alone
 };
 
 /// The content of a file; `where` is its path.
@@ -46,13 +51,22 @@ struct TextFile {
 /// tokenizer.
 void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer);
 
+/// Reads a vocab.txt of BERT. Throws Error(invalid_file).
+void read_bert_vocabulary(const TextFile& vocab, Tokenizer::Impl& tokenizer);
+
 /// Reads a vocab.json and a merges.txt. Throws Error(invalid_file).
 void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::Impl& tokenizer);
 
+/// The ids of bos_token, eos_token, unk_token, sep_token, pad_token, cls_token, mask_token and then
+/// others. An id is -1 if there is no such token.
+using SpecialIds = std::vector<TokenId>;
+
 /// Adds the tokens and settings in tokenizer_config.json, special_tokens_map.json and
 /// added_tokens.json. If a file is absent, pass an empty object. Throws Error(invalid_file).
-void read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
-                     const JsonFields& added_tokens, Tokenizer::Impl& tokenizer);
+/// With `is_bert`, tokens that no file names are those of BertTokenizer.
+SpecialIds read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
+                           const JsonFields& added_tokens, bool is_bert,
+                           Tokenizer::Impl& tokenizer);
 
 /// Declares the AddedToken with these members and this id. Throws Error(invalid_file).
 void declare_added_token(const JsonFields& fields, const nlohmann::json& id,

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "base/fail.h"
@@ -32,11 +34,7 @@ class VocabularyReader final : public JsonTree {
         return;
       case Inside::merge: refuse_merge("another array");
     }
-    if (is_at("vocab")) {
-      if (!is_object) {
-        fail(ErrorCode::unsupported, where_,
-             "the vocabulary is an array, as in a Unigram model; expected an object, as in BPE");
-      }
+    if (is_at("vocab") && is_object) {
       inside_ = Inside::vocabulary;
     } else if (is_at("merges") && !is_object) {
       inside_ = Inside::merges;
@@ -130,45 +128,82 @@ std::vector<JsonFields> steps_of(const JsonFields& root, const char* part, const
   return steps;
 }
 
-void check_byte_level(const JsonFields& step, std::string_view expected = "'ByteLevel'") {
-  if (step.required_string("type") == "ByteLevel") return;
-  step.refuse("type", expected, ErrorCode::unsupported);
-}
-
-Bpe::Options read_model(const JsonFields& model, const Vocabulary& vocabulary) {
-  if (const auto type = model.string("type"); type && *type != "BPE") {
-    model.refuse("type", "'BPE'", ErrorCode::unsupported);
-  }
-  for (const char* key :
-       {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"}) {
+// Refuses a model with these members, unless they are empty or false.
+void refuse_members(const JsonFields& model, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
     const json* value = model.find(key);
     const bool is_empty = !value || is_text(*value, "") || *value == 0 || *value == false;
-    if (!is_empty) model.refuse(key, "none, as in GPT-2", ErrorCode::unsupported);
+    if (!is_empty) model.refuse(key, "none", ErrorCode::unsupported);
   }
-  Bpe::Options options;
+}
+
+std::optional<TokenId> read_unknown(const JsonFields& model, const Vocabulary& vocabulary) {
+  const auto name = model.string("unk_token");
+  if (!name) return std::nullopt;
+  const auto id = vocabulary.find(*name);
+  if (!id) model.refuse("unk_token", "a token of the vocabulary");
+  return id;
+}
+
+Bpe read_bpe(const JsonFields& model, const VocabularyReader& reader, bool is_byte_level,
+             const Vocabulary& vocabulary) {
+  refuse_members(model, {"dropout", "continuing_subword_prefix", "end_of_word_suffix"});
+  if (is_byte_level) refuse_members(model, {"byte_fallback"});
+  if (!reader.has_merges) model.refuse("merges", "an array");
+  Bpe::Options options{.unknown = read_unknown(model, vocabulary), .of_characters = !is_byte_level};
   model.read("fuse_unk", options.fuse_unknown);
   model.read("ignore_merges", options.ignore_merges);
-  if (const auto unknown = model.string("unk_token")) {
-    options.unknown = vocabulary.find(*unknown);
-    if (!options.unknown) model.refuse("unk_token", "a token of the vocabulary");
+  model.read("byte_fallback", options.byte_fallback);
+  return Bpe(vocabulary, reader.merges.resolve(vocabulary), options);
+}
+
+WordPiece read_wordpiece(const JsonFields& model, const Vocabulary& vocabulary) {
+  WordPiece::Options options;
+  const auto unknown = read_unknown(model, vocabulary);
+  if (!unknown) model.refuse("unk_token", "a token of the vocabulary");
+  options.unknown = *unknown;
+  options.prefix = model.string("continuing_subword_prefix").value_or(options.prefix);
+  model.read("max_input_chars_per_word", options.max_characters);
+  return WordPiece(vocabulary, std::move(options));
+}
+
+void read_normalizer(const JsonFields& root, Tokenizer::Impl& tokenizer) {
+  const std::vector<JsonFields> steps = steps_of(root, "normalizer", "normalizers");
+  // HuggingFace's transformers changes the members of a BertNormalizer that stands alone.
+  if (steps.size() == 1 && steps[0].required_string("type") == "BertNormalizer") {
+    tokenizer.bert_normalizer = read_bert_normalizer(steps[0]);
+    return;
   }
-  return options;
+  for (const JsonFields& step : steps) append_normalizer(step, tokenizer.normalizer);
 }
 
 void read_pre_tokenizer(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   const std::vector<JsonFields> steps = steps_of(root, "pre_tokenizer", "pretokenizers");
-  for (const JsonFields& step : steps) check_byte_level(step);
-  if (steps.size() != 1) {
-    fail(ErrorCode::unsupported, root.where(), "pre_tokenizer has ", steps.size(),
-         " steps; expected one, 'ByteLevel'");
+  std::ptrdiff_t n_byte_level = 0;
+  for (const JsonFields& step : steps) {
+    n_byte_level += step.required_string("type") == "ByteLevel";
+    append_word_split(step, tokenizer.pre_tokenizer);
   }
-  bool add_prefix_space = false;
-  steps[0].read("use_regex", tokenizer.split_words);
-  steps[0].read("add_prefix_space", add_prefix_space);
-  if (add_prefix_space) tokenizer.prefix_space = PrefixSpace::before_pieces;
+  if (n_byte_level > 1) root.refuse("pre_tokenizer", "one ByteLevel", ErrorCode::unsupported);
+  tokenizer.is_byte_level = n_byte_level == 1;
   // HuggingFace's transformers changes the member add_prefix_space, which a Sequence does not have.
-  const JsonFields whole = root.required_object("pre_tokenizer");
-  tokenizer.has_own_prefix_space = whole.required_string("type") == "Sequence";
+  tokenizer.has_own_prefix_space =
+      n_byte_level == 0 || root.required_object("pre_tokenizer").find("pretokenizers");
+}
+
+void read_decoder(const JsonFields& root, Tokenizer::Impl& tokenizer) {
+  const std::vector<JsonFields> steps = steps_of(root, "decoder", "decoders");
+  for (const JsonFields& step : steps) {
+    const bool is_byte_level = step.required_string("type") == "ByteLevel";
+    if (is_byte_level != tokenizer.is_byte_level) {
+      step.refuse("type",
+                  tokenizer.is_byte_level ? "'ByteLevel', as in the pre_tokenizer"
+                                          : "one for a pre_tokenizer without ByteLevel",
+                  ErrorCode::unsupported);
+    }
+    if (!is_byte_level) append_decoder(step, tokenizer.decoder);
+  }
+  if (steps.empty()) tokenizer.decoder.steps.push_back(wordpiece_decoding("", false));
 }
 
 // {"single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}],
@@ -195,6 +230,36 @@ void read_template(const JsonFields& processor, Tokenizer::Impl& tokenizer) {
     }
   }
   if (texts != 1) processor.refuse("single", "an array with one Sequence", ErrorCode::unsupported);
+}
+
+// {"sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}
+void read_cls_and_sep(const JsonFields& processor, Tokenizer::Impl& tokenizer) {
+  const auto id_of = [&](const char* key) {
+    const json& pair = processor.required_list(key);
+    if (pair.size() != 2) processor.refuse(key, "a token and its id");
+    return read_token_id(pair[1], key, processor.where());
+  };
+  tokenizer.before = {id_of("cls")};
+  tokenizer.after = {id_of("sep")};
+}
+
+void read_post_processor(const JsonFields& root, Tokenizer::Impl& tokenizer) {
+  for (const JsonFields& step : steps_of(root, "post_processor", "processors")) {
+    const std::string type = step.required_string("type");
+    if (type == "ByteLevel") continue;  // changes only offsets
+    const bool is_first = tokenizer.before.empty() && tokenizer.after.empty();
+    if (is_first && type == "TemplateProcessing") {
+      read_template(step, tokenizer);
+      if (tokenizer.is_byte_level) tokenizer.prompt_start = tokenizer.before;
+    } else if (is_first && (type == "BertProcessing" || type == "RobertaProcessing")) {
+      read_cls_and_sep(step, tokenizer);
+    } else {
+      step.refuse("type",
+                  "'ByteLevel', and once 'TemplateProcessing', 'BertProcessing' or "
+                  "'RobertaProcessing'",
+                  ErrorCode::unsupported);
+    }
+  }
 }
 
 void read_added_tokens(const JsonFields& root, Tokenizer::Impl& tokenizer) {
@@ -226,34 +291,55 @@ void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
     root.refuse("version", "'1.0'", ErrorCode::unsupported);
   }
   const JsonFields model = root.required_object("model");
-  const Bpe::Options options = read_model(model, tokenizer.vocabulary);
+  const std::string type = model.string("type").value_or("BPE");
   if (tokenizer.vocabulary.count() == 0) model.refuse("vocab", "an object of tokens and their ids");
-  if (!reader.has_merges) model.refuse("merges", "an array");
 
-  for (const JsonFields& step : steps_of(root, "normalizer", "normalizers")) {
-    step.refuse("type", "none", ErrorCode::unsupported);
-  }
+  read_normalizer(root, tokenizer);
   read_pre_tokenizer(root, tokenizer);
-  for (const JsonFields& step : steps_of(root, "decoder", "decoders")) check_byte_level(step);
-  for (const JsonFields& step : steps_of(root, "post_processor", "processors")) {
-    const bool is_first = tokenizer.before.empty() && tokenizer.after.empty();
-    if (step.required_string("type") == "TemplateProcessing" && is_first) {
-      read_template(step, tokenizer);
-    } else {  // a ByteLevel step changes only offsets
-      check_byte_level(step, "'ByteLevel', or 'TemplateProcessing' once");
-    }
+  read_decoder(root, tokenizer);
+  read_post_processor(root, tokenizer);
+  if (!tokenizer.is_byte_level) tokenizer.vocabulary.use_names();
+  if (type == "BPE") {
+    tokenizer.model = read_bpe(model, reader, tokenizer.is_byte_level, tokenizer.vocabulary);
+  } else if (type == "WordPiece" && !tokenizer.is_byte_level) {
+    tokenizer.model = read_wordpiece(model, tokenizer.vocabulary);
+  } else {
+    model.refuse("type", "'BPE', or 'WordPiece' without ByteLevel", ErrorCode::unsupported);
   }
-  tokenizer.bpe = Bpe(tokenizer.vocabulary, reader.merges.resolve(tokenizer.vocabulary), options);
   read_added_tokens(root, tokenizer);
+}
+
+void read_bert_vocabulary(const TextFile& vocab, Tokenizer::Impl& tokenizer) {
+  std::vector<std::string_view> lines;
+  for (std::string_view rest = vocab.text; !rest.empty();) {
+    const std::size_t length = std::min(rest.find('\n'), rest.size());
+    std::string_view& line = lines.emplace_back(rest.substr(0, length));
+    while (line.ends_with('\r')) line.remove_suffix(1);
+    rest.remove_prefix(std::min(length + 1, rest.size()));
+  }
+  if (lines.size() > static_cast<std::size_t>(Vocabulary::kMaxTokens)) {
+    fail(vocab.where, "expected at most ", Vocabulary::kMaxTokens, " lines, found ", lines.size());
+  }
+  // If two lines have the same token, the token has the number of the last one.
+  for (std::size_t id = lines.size(); id-- > 0;) {
+    static_cast<void>(tokenizer.vocabulary.insert(lines[id], static_cast<TokenId>(id)));
+  }
+  tokenizer.is_byte_level = false;
+  tokenizer.has_own_prefix_space = true;
+  tokenizer.vocabulary.use_names();
+  tokenizer.bert_normalizer.emplace();
+  tokenizer.pre_tokenizer = {bert_word_split()};
+  tokenizer.decoder.steps = {wordpiece_decoding("##", true)};
 }
 
 void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::Impl& tokenizer) {
   VocabularyReader reader(vocab.where, tokenizer.vocabulary, {"model", "vocab"});
   reader.read(vocab.text);
   if (tokenizer.vocabulary.count() == 0) JsonFields(reader.root, vocab.where);
+  tokenizer.pre_tokenizer = {gpt2_word_split()};
   MergeList list(merges.where);
   list.add_lines(merges.text);
-  tokenizer.bpe = Bpe(tokenizer.vocabulary, list.resolve(tokenizer.vocabulary), {});
+  tokenizer.model = Bpe(tokenizer.vocabulary, list.resolve(tokenizer.vocabulary), {});
 }
 
 }  // namespace gpt2

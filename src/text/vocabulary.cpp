@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -96,11 +97,13 @@ std::optional<TokenId> Vocabulary::find(std::string_view name) const noexcept {
 }
 
 std::optional<TokenId> Vocabulary::find_bytes(std::string_view bytes) const {
+  if (uses_names_) return find(bytes);
   const std::optional<TokenId> id = find(spell(bytes));
   return id && tokens_[static_cast<std::size_t>(*id)].kind == Kind::spelled ? id : std::nullopt;
 }
 
 std::string_view Vocabulary::bytes(TokenId id) const noexcept {
+  if (uses_names_) return name(id);
   if (id < 0 || static_cast<std::size_t>(id) >= tokens_.size()) return {};
   const Token& token = tokens_[static_cast<std::size_t>(id)];
   return std::string_view(text_).substr(token.name + token.name_length, token.length);
@@ -138,6 +141,16 @@ std::size_t Vocabulary::slot_of(std::string_view name, std::uint32_t hash) const
     if (slot.id < 0) return i;
     if (slot.hash == hash && this->name(slot.id) == name) return i;
   }
+}
+
+std::string byte_piece(std::size_t byte) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  return {'<', '0', 'x', kDigits[byte >> 4], kDigits[byte & 15], '>'};
+}
+
+bool read_byte_piece(std::string_view name, unsigned& byte) noexcept {
+  return name.size() == 6 && name.starts_with("<0x") && name.ends_with('>') &&
+         std::from_chars(name.data() + 3, name.data() + 5, byte, 16).ptr == name.data() + 5;
 }
 
 void Vocabulary::grow() {

@@ -28,6 +28,9 @@ class Vocabulary {
   /// names together are shorter than 2 GiB.
   [[nodiscard]] bool insert(std::string_view name, TokenId id, Kind kind = Kind::spelled);
 
+  /// Makes the name of every token its bytes, as in a tokenizer that is not of byte level.
+  void use_names() noexcept { uses_names_ = true; }
+
   [[nodiscard]] std::optional<TokenId> find(std::string_view name) const noexcept;
 
   /// Returns the token of the BPE that stands for `bytes`, or nothing if there is none.
@@ -62,7 +65,14 @@ class Vocabulary {
   std::vector<Token> tokens_;                          // by id
   std::vector<Slot> slots_ = std::vector<Slot>(1024);  // a power of two, at most half full
   std::size_t count_ = 0;
+  bool uses_names_ = false;
   std::uint64_t secret_ = new_secret() >> 3;
 };
+
+/// The name that a token for one byte has in a vocabulary of characters: "<0x0A>".
+[[nodiscard]] std::string byte_piece(std::size_t byte);
+
+/// Reads such a name. Returns false, and changes nothing, if it is another one.
+[[nodiscard]] bool read_byte_piece(std::string_view name, unsigned& byte) noexcept;
 
 }  // namespace gpt2

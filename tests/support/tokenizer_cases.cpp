@@ -49,6 +49,7 @@ void check_case(const Tokenizer& tokenizer, const nlohmann::json& one, CaseCount
   CAPTURE(text);
   EncodeOptions options;
   options.add_special_tokens = !one.value("bare", false);
+  options.post_process = true;
   CHECK(tokenizer.encode(text, options) == expected);
   ++count.encoded;
   if (!one.contains("decoded")) return;

@@ -109,7 +109,7 @@ TEST_CASE("a missing tokenizer, one of another kind and a git-lfs pointer have t
   for (const std::string name : {"tokenizer.model", "spiece.model", "sentencepiece.bpe.model"}) {
     refused({{name, "x"}}, "SentencePiece (" + name, ErrorCode::unsupported);
   }
-  refused({{"vocab.txt", "[UNK]"}}, "WordPiece (vocab.txt)", ErrorCode::unsupported);
+  refused({{"vocab.txt", "[UNK]\n[CLS]\n"}}, "vocab.txt: expected lines with [UNK]");
   refused_file("tokenizer_config.json", R"({"tokenizer_class": "CLIPTokenizer"})",
                ": tokenizer_class is 'CLIPTokenizer'", ErrorCode::unsupported);
   const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n";
@@ -138,9 +138,9 @@ TEST_CASE("refused: a path that does not lead to a folder, with the true cause",
 }
 
 TEST_CASE("refused: a vocabulary that is no object of different tokens with different ids") {
-  refused_file("vocab.json", "[]", ": the vocabulary is an array", ErrorCode::unsupported);
   const std::pair<std::string, const char*> cases[] = {
       {"{}", ": the vocabulary is empty"},
+      {"[]", " is an array; expected an object"},
       {"", ": invalid JSON at column 1"},
       {R"({"a": 0, "a": 1})", ": the token 'a' appears twice"},
       {R"({"\u0120a": 3, "b": 3})", ": the tokens ' a' and 'b' have the same id, 3"},
@@ -183,8 +183,7 @@ TEST_CASE("refused: sizes past the limits") {
            {"merges.txt", ""},
            {"special_tokens_map.json", R"({"pad_token": "x"})"}},
           "special_tokens_map.json: pad_token: the added token 'x' would have the id 1048576");
-  refused_file("vocab.json", std::string(1000, '['), ": the vocabulary is an array",
-               ErrorCode::unsupported);
+  refused_file("vocab.json", std::string(1000, '['), ": JSON nested deep");
   refused_file("tokenizer_config.json", R"({"a":)" + std::string(1000, '['), ": JSON nested deep");
   json deep = "ByteLevel";
   for (int i = 0; i < 200; ++i) deep = {{"type", deep}};
@@ -198,28 +197,27 @@ TEST_CASE("refused: sizes past the limits") {
   check_refused([&] { (void)Tokenizer::load(folder.path()); }, {vocab.string(), "268435457 bytes"});
 }
 
-TEST_CASE("refused with key and value: a tokenizer.json of another kind than GPT-2's") {
+TEST_CASE("refused with key and value: a tokenizer.json of a kind that is not implemented") {
   const json level = tiny_json()["pre_tokenizer"];
   const auto steps = [](json list) {
     return json{{"type", "Sequence"}, {"pretokenizers", std::move(list)}};
   };
-  const json digits = {{"type", "Digits"}, {"individual_digits", true}};
+  const json split = {{"type", "Split"}, {"pattern", {{"Regex", "\\d"}}}};
   const json no_text = {{"type", "TemplateProcessing"}, {"single", json::array()}};
-  const json lowercase = {{"type", "Sequence"},
-                          {"normalizers", json::array({{{"type", "Lowercase"}}})}};
+  const json nmt = {{"type", "Sequence"}, {"normalizers", json::array({{{"type", "Nmt"}}})}};
   refused_patches(
       {
           {"/version", "2.0", "version is '2.0'"},
           {"/model/type", "WordPiece", "model: type is 'WordPiece'"},
+          {"/model/type", "WordLevel", "model: type is 'WordLevel'"},
           {"/model/byte_fallback", true, "model: byte_fallback is true"},
           {"/model/dropout", 0.1, "model: dropout is 0.1"},
           {"/model/end_of_word_suffix", "</w>", "model: end_of_word_suffix is '</w>'"},
-          {"/normalizer", {{"type", "NFC"}}, "normalizer: type is 'NFC'"},
-          {"/normalizer", lowercase, "normalizer: type is 'Lowercase'"},
-          {"/pre_tokenizer", nullptr, "pre_tokenizer has 0 steps"},
-          {"/pre_tokenizer", steps({digits, level}), "pre_tokenizer: type is 'Digits'"},
+          {"/normalizer", nmt, "normalizer: type is 'Nmt'"},
+          {"/pre_tokenizer", steps({split, level}), "pre_tokenizer: pattern is an object"},
           {"/pre_tokenizer/type", "Whitespace", "pre_tokenizer: type is 'Whitespace'"},
-          {"/post_processor/type", "RobertaProcessing", "post_processor: type is 'Roberta"},
+          {"/decoder/type", "Metaspace", "decoder: type is 'Metaspace'"},
+          {"/post_processor/type", "Other", "post_processor: type is 'Other'"},
           {"/post_processor", no_text, "post_processor: single is an array"},
       },
       ErrorCode::unsupported);

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace gpt2 {
+
+/// How the names of tokens become text, for a tokenizer that is not of byte level.
+struct TokenDecoder {
+  /// Changes the name of one token to its text. `is_first`: it is the first token of the text.
+  using Step = std::function<void(std::string& token, bool is_first)>;
+
+  std::vector<Step> steps;
+  bool byte_fallback = false;  ///< whether "<0x41>" stands for a byte, before the steps
+};
+
+/// Returns the step of BERT: a space before each token that begins a word, but the first. With
+/// `cleanup`, there is none before a punctuation mark such as ".".
+[[nodiscard]] TokenDecoder::Step wordpiece_decoding(std::string prefix, bool cleanup);
+
+/// Appends a step of a decoder of a tokenizer.json, which is not a Sequence. Throws Error:
+/// invalid_file, or unsupported for another kind.
+void append_decoder(const JsonFields& fields, TokenDecoder& decoder);
+
+}  // namespace gpt2

@@ -1,0 +1,252 @@
+#include "text/normalizer.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/utf8.h"
+#include "text/pretokenizer.h"
+
+namespace gpt2 {
+namespace {
+
+void append_utf8(std::string& out, char32_t c) {
+  utf8proc_uint8_t bytes[4];
+  const auto n = utf8proc_encode_char(static_cast<utf8proc_int32_t>(c), bytes);
+  out.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(n));
+}
+
+// Returns a step that calls f(code point, its bytes, out) for each character. Bytes that are not
+// UTF-8 stay as they are.
+template <class F>
+Rewrite each_character(F f) {
+  return [f](std::string_view text, std::size_t at, std::string& out) -> std::size_t {
+    const Utf8Char c = decode_utf8(text.substr(at));
+    const std::string_view bytes = text.substr(at, c.length);
+    if (c.kind == Utf8Char::Kind::valid) {
+      f(c.code_point, bytes, out);
+    } else {
+      out += bytes;
+    }
+    return c.length;
+  };
+}
+
+// The blocks that BERT takes for Chinese, without the kana and Hangul. HuggingFace's table lacks
+// U+2B820 to U+2B91F.
+constexpr bool is_chinese(char32_t c) {
+  return (c >= 0x3400 && c <= 0x4dbf) || (c >= 0x4e00 && c <= 0x9fff) ||
+         (c >= 0xf900 && c <= 0xfaff) || (c >= 0x20000 && c <= 0x2a6df) ||
+         (c >= 0x2a700 && c <= 0x2b81f) || (c >= 0x2b920 && c <= 0x2ceaf) ||
+         (c >= 0x2f800 && c <= 0x2fa1f);
+}
+
+// Drops control characters and the like, and makes every white-space character a space.
+void clean(char32_t c, std::string_view bytes, std::string& out) {
+  const bool is_break = c == '\t' || c == '\n' || c == '\r';
+  if (c >= ' ' && c < 0x7f) {
+    out += bytes;
+  } else if (is_break || class_of(c) == CharClass::space) {
+    const bool is_kept = is_break || category_of(c) != "Cc";
+    if (is_kept) out += ' ';
+  } else if (const auto category = category_of(c);
+             (category[0] != 'C' || category == "Cn") && c != 0xfffd) {
+    out += bytes;
+  }
+}
+
+void lower(char32_t c, std::string_view, std::string& out) {
+  append_utf8(out, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
+  if (c == 0x130) append_utf8(out, 0x307);  // the dot of the only capital that becomes two
+}
+
+utf8proc_propval_t combining_class(utf8proc_int32_t c) {
+  return utf8proc_get_property(c)->combining_class;
+}
+
+// Returns whether a character that decomposes into `first` and so on never changes, and is never
+// changed by, what precedes it. Characters that compose with what precedes them are marks, the
+// vowels and finals of Hangul, and the vowels of Kirat Rai.
+bool begins_segment(utf8proc_int32_t first) {
+  return first < 0x300 ||
+         (combining_class(first) == 0 && category_of(static_cast<char32_t>(first))[0] != 'M' &&
+          !(first >= 0x1160 && first <= 0x11ff) && !(first >= 0x16d63 && first <= 0x16d6a));
+}
+
+// Sorts the marks of every character by their classes, which takes O(n log n) time for any input,
+// unlike utf8proc's own function.
+void sort_marks(std::vector<utf8proc_int32_t>& points) {
+  const auto is_mark = [](utf8proc_int32_t c) { return combining_class(c) != 0; };
+  for (auto begin = points.begin(); begin != points.end();) {
+    begin = std::find_if(begin, points.end(), is_mark);
+    const auto end = std::find_if_not(begin, points.end(), is_mark);
+    std::stable_sort(begin, end,
+                     [](auto a, auto b) { return combining_class(a) < combining_class(b); });
+    begin = end;
+  }
+}
+
+// Returns a step that brings a text to one of Unicode's normal forms, segment by segment.
+Rewrite normal_form(int options) {
+  const auto flags = static_cast<utf8proc_option_t>(options | UTF8PROC_STABLE);
+  return [flags](std::string_view text, std::size_t at, std::string& out) -> std::size_t {
+    std::vector<utf8proc_int32_t> points;
+    std::size_t end = at;
+    while (end < text.size()) {
+      if (end > at && static_cast<unsigned char>(text[end]) < 0x80) break;
+      const Utf8Char c = decode_utf8(text.substr(end));
+      if (c.kind != Utf8Char::Kind::valid) break;
+      std::array<utf8proc_int32_t, 32> parts;  // the longest decomposition has 18
+      int no_state = 0;
+      const auto n = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c.code_point),
+                                             parts.data(), parts.size(), flags, &no_state);
+      if (end > at && begins_segment(parts[0])) break;
+      points.insert(points.end(), parts.begin(), parts.begin() + n);
+      end += c.length;
+      if (points[0] < 0x80 && end < text.size() && static_cast<unsigned char>(text[end]) < 0x80) {
+        break;
+      }
+    }
+    if (end == at) out += text[end++];
+    sort_marks(points);
+    const auto n = utf8proc_normalize_utf32(points.data(),
+                                            static_cast<utf8proc_ssize_t>(points.size()), flags);
+    for (utf8proc_ssize_t i = 0; i < n; ++i) {
+      append_utf8(out, static_cast<char32_t>(points[static_cast<std::size_t>(i)]));
+    }
+    return end - at;
+  };
+}
+
+Rewrite without_marks(std::string_view category) {
+  return each_character([category](char32_t c, std::string_view bytes, std::string& out) {
+    if (c < 0x300 || !category_of(c).starts_with(category)) out += bytes;
+  });
+}
+
+Rewrite stripping(bool left, bool right) {
+  return [=](std::string_view text, std::size_t at, std::string& out) -> std::size_t {
+    const std::size_t spaces = run_length(text.substr(at), CharClass::space);
+    if (spaces == 0) {
+      const std::size_t length = decode_utf8(text.substr(at)).length;
+      out += text.substr(at, length);
+      return length;
+    }
+    const bool is_dropped = (left && at == 0) || (right && at + spaces == text.size());
+    if (!is_dropped) out += text.substr(at, spaces);
+    return spaces;
+  };
+}
+
+// The one regular expression that files of SentencePiece models have: " {2,}".
+Rewrite joining_spaces(std::string content) {
+  return [content](std::string_view text, std::size_t at, std::string& out) -> std::size_t {
+    const std::size_t end = std::min(text.find_first_not_of(' ', at), text.size());
+    if (end < at + 2) return out += text[at], 1;
+    out += content;
+    return end - at;
+  };
+}
+
+}  // namespace
+
+TextView TextView::part(std::string_view part) const noexcept {
+  const auto offset = static_cast<std::size_t>(part.data() - text.data());
+  return {part, origins != nullptr ? origins + offset : nullptr, begin + offset};
+}
+
+TextRange TextView::range(std::size_t first, std::size_t last) const noexcept {
+  if (origins == nullptr) return {begin + first, begin + last};
+  if (first == last) return {};
+  return {origins[first].begin, origins[last - 1].end};
+}
+
+TextView rewrite_text(const TextView& text, std::string_view prefix, const Rewrite& rewrite,
+                      bool with_origins, TextBuffer& buffer) {
+  buffer.text = prefix;
+  const std::size_t begin = text.text.empty() ? text.begin : text.range(0, 1).begin;
+  buffer.origins.assign(with_origins ? prefix.size() : 0, {begin, begin});
+  if (!rewrite && !with_origins) buffer.text += text.text;
+  for (std::size_t at = 0; (rewrite || with_origins) && at < text.text.size();) {
+    const std::size_t length = rewrite ? rewrite(text.text, at, buffer.text) : 1;
+    if (!rewrite) buffer.text += text.text[at];
+    if (with_origins) buffer.origins.resize(buffer.text.size(), text.range(at, at + length));
+    at += length;
+  }
+  return {buffer.text, with_origins ? buffer.origins.data() : nullptr, text.begin};
+}
+
+Rewrite replacing(std::string pattern, std::string content) {
+  return [pattern, content](std::string_view text, std::size_t at, std::string& out) {
+    if (!text.substr(at).starts_with(pattern)) return out += text[at], std::size_t{1};
+    out += content;
+    return pattern.size();
+  };
+}
+
+void BertNormalizer::append_to(std::vector<Rewrite>& steps) const {
+  if (clean_text) steps.push_back(each_character(clean));
+  if (handle_chinese_chars) {
+    steps.push_back(each_character([](char32_t c, std::string_view bytes, std::string& out) {
+      if (!is_chinese(c)) return void(out += bytes);
+      out.append(" ").append(bytes).append(" ");
+    }));
+  }
+  if (strip_accents.value_or(lowercase)) {
+    steps.push_back(normal_form(UTF8PROC_DECOMPOSE));
+    steps.push_back(without_marks("Mn"));
+  }
+  if (lowercase) steps.push_back(each_character(lower));
+}
+
+BertNormalizer read_bert_normalizer(const JsonFields& fields) {
+  BertNormalizer bert;
+  fields.read("clean_text", bert.clean_text);
+  fields.read("handle_chinese_chars", bert.handle_chinese_chars);
+  fields.read("lowercase", bert.lowercase);
+  if (fields.find("strip_accents")) fields.read("strip_accents", bert.strip_accents.emplace());
+  return bert;
+}
+
+namespace {
+
+Rewrite read_replacing(const JsonFields& fields) {
+  const JsonFields pattern = fields.required_object("pattern");
+  std::string content = fields.required_string("content");
+  const auto text = pattern.string("String");
+  if (text && !text->empty()) return replacing(*text, std::move(content));
+  if (pattern.string("Regex") == " {2,}") return joining_spaces(std::move(content));
+  fields.refuse("pattern", "a String, or the Regex ' {2,}'", ErrorCode::unsupported);
+}
+
+}  // namespace
+
+void append_normalizer(const JsonFields& fields, std::vector<Rewrite>& steps) {
+  constexpr std::pair<std::string_view, int> kForms[] = {
+      {"NFC", UTF8PROC_COMPOSE},
+      {"NFD", UTF8PROC_DECOMPOSE},
+      {"NFKC", UTF8PROC_COMPOSE | UTF8PROC_COMPAT},
+      {"NFKD", UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT}};
+  const std::string type = fields.required_string("type");
+  for (const auto& [name, options] : kForms) {
+    if (type == name) return steps.push_back(normal_form(options));
+  }
+  if (type == "BertNormalizer") return read_bert_normalizer(fields).append_to(steps);
+  if (type == "Lowercase") return steps.push_back(each_character(lower));
+  if (type == "StripAccents") return steps.push_back(without_marks("M"));
+  if (type == "Replace") return steps.push_back(read_replacing(fields));
+  if (type != "Strip") {
+    fields.refuse("type",
+                  "a normal form, 'Lowercase', 'StripAccents', 'BertNormalizer', "
+                  "'Precompiled', 'Replace' or 'Strip'",
+                  ErrorCode::unsupported);
+  }
+  bool left = true, right = true;
+  fields.read("strip_left", left);
+  fields.read("strip_right", right);
+  steps.push_back(stripping(left, right));
+}
+
+}  // namespace gpt2

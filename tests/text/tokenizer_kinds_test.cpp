@@ -1,0 +1,86 @@
+// Compares all kinds of tokenizers with HuggingFace's tokenizers and SentencePiece, whose results
+// are in tests/data/oracle/tokenizers.
+#include <fstream>
+
+#include "gpt2/tokenizer.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+#include "support/tokenizer_cases.h"
+
+namespace gpt2::test::tokenizer_kinds_test {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+using Ids = std::vector<TokenId>;
+
+namespace {
+
+fs::path oracle() { return fs::path(GPT2_TEST_DATA) / "oracle" / "tokenizers"; }
+
+std::vector<fs::path> folders() {
+  std::vector<fs::path> all;
+  for (const auto& entry : fs::directory_iterator(oracle())) {
+    if (entry.is_directory()) all.push_back(entry.path());
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
+// The text as the decoder gives it out token by token. What it has given out never changes.
+std::string streamed(const Tokenizer& tokenizer, const Ids& ids, bool skip_special) {
+  Detokenizer stream(tokenizer);
+  std::string text;
+  for (const TokenId id : ids) {
+    if (!skip_special || !tokenizer.is_special(id)) text += stream.write(id);
+  }
+  return replaced(text += stream.flush());
+}
+
+void check_folder(const fs::path& data, const Tokenizer& tokenizer, bool decodes = true) {
+  CAPTURE(data.filename().string(), tokenizer.description());
+  for (const json& one : read_lines(data / "cases.jsonl")) {
+    const auto text = one.at("text").get<std::string>();
+    const auto ids = one.at("ids").get<Ids>();
+    CAPTURE(text);
+    std::vector<TextRange> ranges;
+    CHECK(tokenizer.encode(text, {.add_special_tokens = false}, nullptr, &ranges) == ids);
+    CHECK(tokenizer.encode(text, {.add_special_tokens = false}) == ids);
+    CHECK(tokenizer.encode(text, {.post_process = true}) == one.at("ids_special").get<Ids>());
+    REQUIRE(ranges.size() == ids.size());
+    std::size_t begin = 0;
+    for (const TextRange& range : ranges) {
+      const bool is_ordered = begin <= range.begin && range.begin <= range.end;
+      if (!is_ordered || range.end > text.size()) FAIL_CHECK("a wrong range");
+      begin = range.begin;
+    }
+    if (decodes) CHECK(streamed(tokenizer, ids, true) == one.at("decoded").get<std::string>());
+  }
+  if (!decodes) return;
+  for (const json& one : read_lines(data / "decode.jsonl")) {
+    const auto ids = one.at("ids").get<Ids>();
+    CAPTURE(ids);
+    CHECK(streamed(tokenizer, ids, true) == one.at("decoded").get<std::string>());
+    CHECK(replaced(tokenizer.decode(ids)) == one.at("decoded_all").get<std::string>());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("ids and texts equal those of HuggingFace's tokenizers and of SentencePiece") {
+  for (const fs::path& folder : folders()) check_folder(folder, Tokenizer::load(folder));
+}
+
+TEST_CASE("a vocab.txt gives what its tokenizer.json gives") {
+  for (const fs::path& folder : folders()) {
+    if (!fs::exists(folder / "vocab.txt")) continue;
+    const TemporaryDirectory copy;
+    for (const char* name : {"vocab.txt", "tokenizer_config.json", "special_tokens_map.json"}) {
+      copy.write(name, read_text(folder / name));
+    }
+    // The decoder of this tokenizer.json has no cleanup, which a vocab.txt cannot say.
+    check_folder(folder, Tokenizer::load(copy.path()),
+                 folder.filename() != "wordpiece_no_chinese_split");
+  }
+}
+
+}  // namespace gpt2::test::tokenizer_kinds_test
