@@ -153,20 +153,4 @@ TEST_CASE("each generated token has the log-probability that the model's own log
   CHECK_FALSE(all_likeliest);
 }
 
-TEST_CASE("there is one log-probability for each token, however the text ends") {
-  const GenerationOptions greedy{.max_new_tokens = 100, .sampling = {.temperature = 0.0f}};
-  GenerationOptions at_text = greedy;
-  at_text.stop = {" and"};
-  GenerationOptions at_token = greedy;
-  at_token.stop_tokens = {write(greedy, 0).tokens[10]};
-  for (const GenerationResult& result :
-       {write(greedy, 0), write(at_text, 0), write(at_token, 0), write(greedy, 0, 5)}) {
-    CHECK(!result.tokens.empty());
-    REQUIRE(result.logprobs.size() == result.tokens.size());
-    CHECK(result.logprobs.back().top.empty());
-  }
-  Session session(model());
-  CHECK(generate(session, tokenizer().encode("Tom"), greedy, {}).logprobs.empty());
-}
-
 }  // namespace gpt2::test::logprobs_test

@@ -121,12 +121,6 @@ TEST_CASE("scores are changed by the rules of OpenAI and HuggingFace") {
   }
 }
 
-TEST_CASE("invalid logits are refused, or replaced before a draw") {
-  const Floats logits = {kNaN, kInfinity, -kInfinity, 7};
-  CHECK(Sampler({.remove_invalid_values = true}, 4).sample(logits, {}) == 1);
-  check_bad_argument([&] { (void)scores_of({}, logits, {}); }, {"NaN or infinity"});
-}
-
 TEST_CASE("the caller's functions see the scores after the other processors, and all ids") {
   std::vector<Floats> seen;
   std::vector<Ids> seen_ids;
@@ -182,6 +176,22 @@ TEST_CASE("if every token is removed, greedy takes the first, and drawing is ref
     options.suppress_tokens = all;
     Sampler drawing(options, 3);
     check_bad_argument([&] { (void)drawing.sample(logits, all); }, {"no token", "after 3 tokens"});
+  }
+}
+
+TEST_CASE("ids outside the vocabulary are refused where an option reads them") {
+  const Floats logits = {1, 2, 3};
+  for (const TokenId id : {-1, 3}) {
+    const Ids ids = {0, id};
+    for (const SamplingOptions& options : {SamplingOptions{.repetition_penalty = 2.0f},
+                                           {.presence_penalty = 1.0f},
+                                           {.no_repeat_ngram_size = 1},
+                                           {.bad_words_ids = {{0, 1}}},
+                                           {.sequence_bias = {{{0, 1}, 1.0f}}}}) {
+      check_bad_argument([&] { (void)scores_of(options, logits, ids); },
+                         {"token 1", std::to_string(id), "vocabulary of 3"});
+    }
+    CHECK(scores_of({.min_length = 9}, logits, ids) == logits);
   }
 }
 

@@ -289,25 +289,6 @@ TEST_CASE("a choice has the score that its tokens have in the whole text, whatev
   CHECK(score_choices(engine, std::span<const ChoiceQuestion>()).empty());
 }
 
-TEST_CASE("questions share forward passes") {
-  // `progress` is called once for each pass.
-  const auto passes = [](std::span<const ChoiceQuestion> questions) {
-    std::size_t count = 0;
-    static_cast<void>(
-        score_choices(Engine::shared(two_block_model()), questions, 0, [&](double) { ++count; }));
-    return count;
-  };
-  const auto question = [](std::size_t context, std::size_t choices, std::size_t length) {
-    return ChoiceQuestion{std::vector<TokenId>(context, 1),
-                          std::vector(choices, std::vector<TokenId>(length, 2))};
-  };
-  // The contexts and the first choices of 18 questions are 512 rows, and their other choices take
-  // another pass. Questions that share nothing would take a hundred passes.
-  const std::vector<ChoiceQuestion> typical(50, question(25, 4, 5));
-  CHECK(passes(typical) <= 6);
-  // All first tokens are scored from one row, so that choices of one token need no other pass.
-}
-
 TEST_CASE("the default window is the model's context, with a stride of 512 or half a window") {
   const Model wide = random_model(
       {.vocab_size = 11, .n_positions = 2000, .n_embd = 8, .n_layer = 1, .n_head = 1}, {});

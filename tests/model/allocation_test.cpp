@@ -1,14 +1,12 @@
 // Forward passes and draws must not allocate memory in any way.
 #include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 #include <new>
 #include <span>
 #include <vector>
 
 #include "gpt2/generate.h"
 #include "gpt2/sampler.h"
-#include "gpt2/score.h"
 #include "gpt2/session.h"
 #include "measure/random_model.h"
 #include "model/session_impl.h"
@@ -35,27 +33,6 @@ std::span<const void* const> blocks_of(const Session& session) {
 }
 
 }  // namespace
-
-TEST_CASE("every way to allocate is counted") {
-  void* volatile memory = nullptr;  // so that the compiler keeps the call
-  const auto count = [&memory](const auto& allocate) {
-    const std::size_t counted = allocations_of([&] { memory = allocate(); });
-    REQUIRE(memory != nullptr);
-    return counted;
-  };
-  const auto heap = [&](const auto& allocate) {
-    const std::size_t counted = count(allocate);
-    std::free(memory);
-    return counted;
-  };
-  CHECK(heap([] { return std::malloc(10); }) == 1);
-  CHECK(count([] { return ::operator new(10); }) == 1);
-  ::operator delete(memory);
-  CHECK(count([] { return mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }) ==
-        1);
-  munmap(memory, 4096);
-  CHECK(allocations_of([] {}) == 0);
-}
 
 TEST_CASE("a forward pass allocates nothing") {
   for (const WeightType dtype : {WeightType::f32, WeightType::f16, WeightType::int8}) {
@@ -223,13 +200,4 @@ TEST_CASE("a draw allocates nothing") {
             }
           }) == 0);
   }
-}
-
-TEST_CASE("scoring allocates for passes, not for each token") {
-  const Model model = model_of(WeightType::f32);
-  const Engine engine(model, {.threads = 2});
-  const std::vector<std::vector<TokenId>> texts = {random_tokens(model, 600, 1)};
-  std::vector<TextScore> scores;
-  CHECK(allocations_of([&] { scores = score(engine, texts); }) < 100);
-  CHECK(scores[0].windows.size() == 1);
 }

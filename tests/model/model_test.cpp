@@ -173,6 +173,10 @@ TEST_CASE("nanoGPT's ckpt.pt gives the logits that HuggingFace gives for the sam
   CHECK(logits_of(load({}, int8), kIds) == logits_of(Model::load(kCases / "act_gelu", int8), kIds));
 }
 
+TEST_CASE("nanoGPT's ckpt.pt without biases equals one with zero biases") {
+  CHECK(logits_of(load({.bias = false}), kIds) == logits_of(load({.zero_bias = true}), kIds));
+}
+
 TEST_CASE("nanoGPT's ckpt.pt has its own config, and the ignored entries are listed") {
   const Model model = load({});
   CHECK(model.config().n_layer == 2);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/file_source.h"
+#include "formats/safetensors.h"
 #include "gpt2/session.h"
 #include "measure/random_model.h"
 #include "model/session_impl.h"
@@ -269,6 +270,26 @@ TEST_CASE("a state is only for its own model") {
   changed.vocab_size = 54;
   CHECK(names(refusal(changed), {"another model"}));
   CHECK(names(refusal(config, WeightType::f16), {"expected f16", "found 'f32'"}));
+}
+
+TEST_CASE("a state is for one model's weights, down to a bit of a bias or of LayerNorm") {
+  const TemporaryDirectory directory;
+  const fs::path source = fs::path(GPT2_TEST_DATA) / "oracle/cases/tiny_default";
+  fs::copy(source, directory.path());
+  const fs::path path = directory.path() / "model.safetensors";
+  const std::string weights = read_bytes(path);
+  save_session(Session(Model::load(source)), file());
+  for (const auto& [name, tensor] : parse_safetensors(as_bytes(weights), "f")) {
+    if (tensor.shape.rank() != 1) continue;
+    INFO(name);
+    const auto* const data = reinterpret_cast<const char*>(tensor.data);
+    std::string changed = weights;
+    changed[static_cast<std::size_t>(data - weights.data()) + tensor.bytes - 1] ^= 1;
+    directory.write("model.safetensors", changed);
+    const Engine other(Model::load(directory.path()), {.threads = 1});
+    const auto load_other = [&] { (void)load_session(other, file()); };
+    CHECK(names(refusal_of(load_other), {"another model"}));
+  }
 }
 
 TEST_CASE("random damage to a file with a right checksum never does more than be refused") {

@@ -152,6 +152,22 @@ TEST_CASE("what is not answered within --grace ends with an error, in a stream w
         std::string::npos);
 }
 
+TEST_CASE("an answer that its client does not read within --grace is cut off, with status 1") {
+  TestServer server(alphabet({"--grace", "1"}));
+  HttpClient slow(server.url(), /*receive_buffer=*/4096);
+  const json body = {{"prompt", std::vector<std::string>(10, std::string(1000, 'a'))},
+                     {"echo", true},
+                     {"logprobs", 100},
+                     {"max_tokens", 0}};  // some 20 MB, more than the buffers of the system
+  slow.send(http_request("POST", "/v1/completions", body.dump()));
+  server.await_metric("gpt2_requests_total{path=\"/v1/completions\",status=\"200\"}", 1);
+  server.command.send(SIGTERM);
+  CHECK(server.command.wait() == 1);
+  CHECK(server.command.err.find("ended with 1 request without a complete answer") !=
+        std::string::npos);
+  CHECK_FALSE(slow.receive().is_complete);
+}
+
 TEST_CASE("what takes passes of its own is cut off while it runs and while it waits for others") {
   for (const std::string& request : requests_with_own_passes()) {
     CAPTURE(request.substr(0, 300));

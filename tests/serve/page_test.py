@@ -215,6 +215,14 @@ class PageTest(unittest.TestCase):
         self.assertEqual(browser.run("[document.title, document.querySelectorAll('img').length]"),
                          ["gpt2 serve", 0])
 
+    def test_tokens_that_are_parts_of_characters(self):
+        browser = self.open()
+        browser.run("""beginTexts("x"); ["bytes:\\\\xf0\\\\x9f", "bytes:\\\\x99", "bytes:\\\\x82", "", "\\n"]
+          .forEach((text, id) => addToken(textAt(0), { id, text, logprob: -1, top: [] }))""")
+        self.assertEqual(browser.run("tokens().map((token) => [token.textContent, token.dataset.mark])"),
+                         [["", "f0 9f"], ["", "99"], ["\U0001f642", None], ["", "#3"], ["\n", "\u21b5"]])
+        self.assertEqual(browser.run("shown()"), "x\U0001f642\n")
+
     def test_errors_are_sentences(self):
         browser = self.open()
         browser.run("option('temperature', '-1'); byId('prompt').value = 'x'")
