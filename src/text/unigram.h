@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "gpt2/config.h"
+#include "text/piece_trie.h"
+
+namespace gpt2 {
+
+/// A piece of SentencePiece's vocabulary. Its id is its place in the list of all pieces.
+struct Piece {
+  /// The numbers are those of SentencePiece's files.
+  enum class Kind : std::uint8_t { normal = 1, unknown, control, user_defined, unused, byte };
+
+  std::string_view text;
+  double score = 0;
+  Kind kind = Kind::normal;
+};
+
+/// Returns the pieces that are found in a text as they are, before it is normalized.
+[[nodiscard]] PieceTrie user_defined_pieces(std::span<const Piece> pieces);
+
+/// SentencePiece's models: the sequence of pieces with the largest sum of scores (Unigram), or
+/// adjacent pieces merged to the piece with the largest score, again and again (BPE). Gives the
+/// same tokens as SentencePiece and as the Unigram of HuggingFace's tokenizers. Immutable.
+class Unigram {
+ public:
+  struct Options {
+    TokenId unknown = -1;        ///< stands for a run of characters without a piece; -1: none does
+    bool byte_fallback = false;  ///< the pieces "<0x00>" and so on spell such a run if all exist
+    bool float_scores = false;   ///< each sum is rounded to float, as in SentencePiece
+    bool is_bpe = false;
+  };
+
+  Unigram() = default;
+
+  /// Only normal and user-defined pieces are found in texts.
+  Unigram(std::span<const Piece> pieces, const Options& options);
+
+  /// Appends the tokens of a normalized text to `ids` and, if `ends` is not null, the offset where
+  /// each of them ends to `ends`. Returns the number of bytes that no piece stands for. Takes O(n)
+  /// time, or O(n log n) for BPE. REQUIRES: the text is shorter than 2 GiB.
+  std::size_t encode(std::string_view text, std::vector<TokenId>& ids,
+                     std::vector<std::uint32_t>* ends = nullptr) const;
+
+ private:
+  class Encoder;
+
+  Options options_;
+  PieceTrie pieces_;
+  PieceTrie user_defined_;
+  std::vector<double> scores_;  // by id
+  double unknown_score_ = 0;
+  std::array<TokenId, 256> bytes_{};  // -1: none
+};
+
+}  // namespace gpt2
