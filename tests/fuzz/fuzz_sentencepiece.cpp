@@ -1,0 +1,33 @@
+#include "fuzz_tokenizer.h"
+#include "text/sentencepiece_file.h"
+
+// Fuzzes a spiece.model. What it makes of a text must be whole, whatever its pieces and rules are.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace gpt2;
+  const std::string_view bytes = fuzz::text_of(data, size);
+  fuzz::expect_answer([&] {
+    const SentencePieceFile file = read_sentencepiece_file(bytes, "file");
+    const Unigram model(file.pieces, file.options);
+    for (const std::string_view text : {fuzz::kText, bytes.substr(0, 2048)}) {
+      std::vector<std::uint32_t> origins;
+      const std::string normalized = file.normalizer.normalize(text, &origins);
+      if (origins.size() != normalized.size() + 1 || origins.back() > text.size()) {
+        __builtin_trap();
+      }
+      std::vector<TokenId> ids;
+      std::vector<std::uint32_t> ends;
+      model.encode(normalized, ids, &ends);
+      if (ids.size() != ends.size()) __builtin_trap();
+      std::uint32_t begin = 0;
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        const Piece& piece = file.pieces.at(static_cast<std::size_t>(ids[i]));
+        const std::string_view part = std::string_view(normalized).substr(begin, ends[i] - begin);
+        const bool is_text = piece.kind == Piece::Kind::normal && piece.text.front() != '<';
+        if (part.empty() || (is_text && part != piece.text)) __builtin_trap();
+        begin = ends[i];
+      }
+      if (begin != normalized.size()) __builtin_trap();
+    }
+  });
+  return 0;
+}

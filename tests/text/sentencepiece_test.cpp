@@ -1,0 +1,166 @@
+// The reader of spiece.model, SentencePiece's normalization, and its models Unigram and BPE.
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "support/catch.h"
+#include "support/refusal.h"
+#include "support/tokenizer_cases.h"
+#include "text/sentencepiece_file.h"
+
+namespace gpt2::test::sentencepiece_test {
+
+using Kind = Piece::Kind;
+
+namespace {
+
+const std::filesystem::path kGoldens = std::filesystem::path(GPT2_TEST_DATA) / "oracle/tokenizers";
+
+std::string read_model(std::string_view folder) {
+  return read_text(kGoldens / folder / "spiece.model");
+}
+
+std::vector<TokenId> ids_of(const Unigram& model, std::string_view text) {
+  std::vector<TokenId> ids;
+  std::vector<std::uint32_t> ends;
+  const std::size_t lost = model.encode(text, ids, &ends);
+  CHECK(ends.size() == ids.size());
+  CHECK(std::ranges::is_sorted(ends));
+  if (lost == 0) CHECK((ends.empty() ? 0 : ends.back()) == text.size());
+  return ids;
+}
+
+// A field of a protobuf that has bytes.
+std::string field(int number, std::string_view content) {
+  std::string out = {static_cast<char>(number << 3 | 2), static_cast<char>(content.size())};
+  return out.append(content);
+}
+
+std::string piece(std::string_view text, Kind kind) {
+  return field(1, field(1, text) + "\x18" + static_cast<char>(kind));
+}
+
+}  // namespace
+
+TEST_CASE("ids equal those of SentencePiece") {
+  const auto* const folder =
+      GENERATE("unigram_t5", "unigram_small_rules", "unigram_bytes", "spm_bpe_gptsw3");
+  const std::string bytes = read_model(folder);
+  const SentencePieceFile file = read_sentencepiece_file(bytes, "file");
+  const Unigram model(file.pieces, file.options);
+  for (const nlohmann::json& one : read_lines(kGoldens / folder / "cases.jsonl")) {
+    const auto text = one.at("text").get<std::string>();
+    CAPTURE(folder, text);
+    std::vector<std::uint32_t> origins;
+    const std::string normalized = file.normalizer.normalize(text, &origins);
+    CHECK(file.normalizer.normalize(text) == normalized);
+    CHECK(origins.size() == normalized.size() + 1);
+    CHECK(std::ranges::is_sorted(origins));
+    CHECK(origins.back() <= text.size());
+    const char* const expected = one.contains("ids_sentencepiece") ? "ids_sentencepiece" : "ids";
+    CHECK(ids_of(model, normalized) == one.at(expected).get<std::vector<TokenId>>());
+  }
+}
+
+TEST_CASE("of equal sums, the first wins, and rounding to float is SentencePiece's") {
+  const std::vector<Piece> pieces = {{"x", -16777216}, {"a", -0.25}, {"b", -0.25}, {"ab", -0.6},
+                                     {"cd", -2},       {"c", -1},    {"d", -1}};
+  const Unigram in_double(pieces, {});
+  CHECK(ids_of(in_double, "xab") == std::vector<TokenId>{0, 1, 2});
+  CHECK(ids_of(in_double, "cd") == std::vector<TokenId>{4});
+  // Floats of this size have a distance of 2, so that all paths to the end are equal.
+  const Unigram in_float(pieces, {.float_scores = true});
+  CHECK(ids_of(in_float, "xab") == std::vector<TokenId>{0, 3});
+  CHECK(ids_of(in_float, "ab") == std::vector<TokenId>{1, 2});
+}
+
+TEST_CASE("characters without a piece become bytes, one unknown token, or nothing") {
+  std::vector<Piece> pieces = {{"?", 0, Kind::unknown},
+                               {"a", -1},
+                               {"<0xC3>", 0, Kind::byte},
+                               {"<0xA9>", 0, Kind::byte},
+                               {"<s>", 0, Kind::control},
+                               {"[A]", 0, Kind::user_defined},
+                               {"[", -1},
+                               {"A]", -1}};
+  const std::string_view text =
+      "\xc3\xa9"
+      "a"
+      "\xc3\xa9<";
+  std::vector<TokenId> ids;
+  std::vector<std::uint32_t> ends;
+  CHECK(Unigram(pieces, {.unknown = 0, .byte_fallback = true}).encode(text, ids, &ends) == 3);
+  CHECK(ids == std::vector<TokenId>{2, 3, 1, 0});
+  CHECK(ends == std::vector<std::uint32_t>{1, 2, 3, 6});
+  CHECK(ids_of(Unigram(pieces, {.unknown = 0}), text) == std::vector<TokenId>{0, 1, 0});
+  ids.clear();
+  CHECK(Unigram(pieces, {}).encode(text, ids) == 5);
+  CHECK(ids == std::vector<TokenId>{1});
+  for (const bool is_bpe : {false, true}) {
+    const Unigram model(pieces, {.unknown = 0, .is_bpe = is_bpe});
+    CHECK(ids_of(model, "a[A]<s>") == std::vector<TokenId>{1, 5, 0});
+  }
+}
+
+TEST_CASE("BPE merges the pair with the largest score, from left to right") {
+  const std::vector<Piece> pieces = {{"a", 0}, {"b", 0}, {"aa", -2}, {"ab", -1}, {"aab", -3}};
+  const Unigram model(pieces, {.is_bpe = true});
+  CHECK(ids_of(model, "aaab") == std::vector<TokenId>{2, 3});
+  CHECK(ids_of(model, "aab") == std::vector<TokenId>{4});
+  CHECK(ids_of(model, "aaa") == std::vector<TokenId>{2, 0});
+  CHECK(ids_of(model, "").empty());
+}
+
+TEST_CASE("the normalizer knows where each byte comes from") {
+  SentencePieceNormalizer normalizer;
+  std::vector<std::uint32_t> origins;
+  CHECK(normalizer.normalize(" a  \xff ", &origins) == "\u2581a\u2581\uFFFD");
+  CHECK(origins == std::vector<std::uint32_t>{1, 1, 1, 1, 2, 2, 2, 4, 4, 4, 5});
+  CHECK(normalizer.normalize("  ", &origins).empty());
+  CHECK(origins == std::vector<std::uint32_t>{2});
+  normalizer.treat_whitespace_as_suffix = true;
+  normalizer.escape_whitespaces = false;
+  CHECK(normalizer.normalize(" a  b ", &origins) == "a b ");
+  CHECK(origins == std::vector<std::uint32_t>{1, 2, 4, 5, 5});
+}
+
+TEST_CASE("a rule is applied to the longest text, and in HuggingFace's form to a grapheme") {
+  const std::string bytes = read_model("unigram_small_rules");
+  const Precompiled rules = read_sentencepiece_file(bytes, "file").normalizer.precompiled_charsmap;
+  CHECK(rules.match("abaa").replacement == "xyz");
+  CHECK(rules.match("abaa").length == 3);
+  CHECK(rules.match("q").length == 0);
+  std::string out;
+  for (std::size_t at = 0; at < 3;) at += rules.rewrite("aba", at, out);
+  CHECK(out == "aba");
+}
+
+TEST_CASE("damaged files are refused") {
+  const std::string unknown = piece("<unk>", Kind::unknown);
+  const struct {
+    std::string bytes;
+    std::string_view fact;
+  } cases[] = {
+      {"", "0 of 0 pieces"},
+      {piece("a", Kind::normal), "0 of 1 pieces"},
+      {unknown + unknown, "2 of 2 pieces"},
+      {unknown + "\x0a\x7f", "127 more bytes"},
+      {unknown + "\x0b", "wire type 3"},
+      {std::string(11, '\xff'), "ten bytes"},
+      {piece("", Kind::normal), "piece 0 has 0 bytes"},
+      {piece("a", static_cast<Kind>(7)), "type 7"},
+      {unknown + field(1, field(1, "a") + std::string("\x15\0\0\xc0\x7f", 5)), "score nan"},
+      {unknown + field(3, field(2, std::string("\x08\0\0\0abcd", 8))), "a trie of 8"},
+      {unknown + field(3, field(2, "abc")), "has 3 bytes"},
+  };
+  for (const auto& one : cases) {
+    CAPTURE(one.fact);
+    check_refused([&] { static_cast<void>(read_sentencepiece_file(one.bytes, "spiece.model")); },
+                  {"spiece.model: ", one.fact});
+  }
+  check_refused([&] { static_cast<void>(read_sentencepiece_file(field(2, "\x18\x03"), "file")); },
+                {"model_type is 3"}, ErrorCode::unsupported);
+  CHECK(read_sentencepiece_file(unknown + "\x48\x05", "file").pieces.size() == 1);
+}
+
+}  // namespace gpt2::test::sentencepiece_test
