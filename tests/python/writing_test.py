@@ -204,8 +204,6 @@ class ProgressTest(ModelTest):
     def test_false_stops(self):
         text = self.model.generate(self.prompt, on_progress=lambda share: share < 0.2, **GREEDY)
         self.assertEqual((text.token_ids, text.finish_reason), (self.ids[:4], "cancelled"))
-        texts = self.model.generate([self.prompt] * 3, **GREEDY, on_progress=lambda _: False)
-        self.assertEqual({text.finish_reason for text in texts}, {"cancelled"})
 
 
 class PipelineTest(ModelTest):

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
+#include <type_traits>
 
 namespace gpt2::test {
 
@@ -88,23 +89,23 @@ inline bool starts_threads(const void* caller) {
   return std::ranges::any_of(ranges, [at](Range r) { return r.begin <= at && at < r.end; });
 }
 
-// Counts a call that comes from the address `caller`. Returns the result of `allocate` or, if this
-// call is to fail, `failure`.
-template <class Allocate>
-auto hook(const void* caller, const Allocate& allocate, decltype(allocate()) failure)
-    -> decltype(allocate()) {
+// Calls the C library's own function `name` with the arguments, counts the call, which comes from
+// the address `caller`, and returns the result or, if this call is to fail, `failure`.
+template <class Result, class... Arguments>
+Result hook(const void* caller, std::atomic<Result (*)(Arguments...)>& cached, const char* name,
+            std::type_identity_t<Result> failure, std::type_identity_t<Arguments>... arguments) {
   if (counting && !starts_threads(caller) && ++calls == failing_call) {
     errno = ENOMEM;
     return failure;
   }
-  const auto result = allocate();
+  const Result result = look_up(cached, name)(arguments...);
   if (result != failure) ++in_use;
   return result;
 }
 
 inline std::atomic<void* (*)(std::size_t)> next_malloc;
-inline std::atomic<void*(*)(std::size_t, std::size_t)> next_calloc, next_aligned_alloc;
-inline std::atomic<void* (*)(std::size_t, std::size_t)> next_memalign;
+inline std::atomic<void*(*)(std::size_t, std::size_t)> next_calloc, next_aligned_alloc,
+    next_memalign;
 inline std::atomic<void* (*)(void*, std::size_t)> next_realloc;
 inline std::atomic<int (*)(void**, std::size_t, std::size_t)> next_posix_memalign;
 inline std::atomic<void* (*)(void*, std::size_t, int, int, int, off_t)> next_mmap;
@@ -136,56 +137,45 @@ extern "C" {
 
 void* malloc(std::size_t size) noexcept {
   using namespace gpt2::test;
-  return hook(
-      __builtin_return_address(0), [&] { return look_up(next_malloc, "malloc")(size); }, nullptr);
+  return hook(__builtin_return_address(0), next_malloc, "malloc", nullptr, size);
 }
 
 void* calloc(std::size_t count, std::size_t size) noexcept {
   using namespace gpt2::test;
   static std::atomic<bool> is_looking{false};
   if (next_calloc.load() == nullptr && is_looking.exchange(true)) return early_calloc(count * size);
-  return hook(
-      __builtin_return_address(0), [&] { return look_up(next_calloc, "calloc")(count, size); },
-      nullptr);
+  return hook(__builtin_return_address(0), next_calloc, "calloc", nullptr, count, size);
 }
 
 void* realloc(void* memory, std::size_t size) noexcept {
   using namespace gpt2::test;
-  void* const result = hook(
-      __builtin_return_address(0), [&] { return look_up(next_realloc, "realloc")(memory, size); },
-      nullptr);
+  void* const result =
+      hook(__builtin_return_address(0), next_realloc, "realloc", nullptr, memory, size);
   if (memory != nullptr && result != nullptr) --in_use;  // the old memory is free
   return result;
 }
 
 void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
   using namespace gpt2::test;
-  return hook(
-      __builtin_return_address(0),
-      [&] { return look_up(next_aligned_alloc, "aligned_alloc")(alignment, size); }, nullptr);
+  return hook(__builtin_return_address(0), next_aligned_alloc, "aligned_alloc", nullptr, alignment,
+              size);
 }
 
 void* memalign(std::size_t alignment, std::size_t size) noexcept {
   using namespace gpt2::test;
-  return hook(
-      __builtin_return_address(0),
-      [&] { return look_up(next_memalign, "memalign")(alignment, size); }, nullptr);
+  return hook(__builtin_return_address(0), next_memalign, "memalign", nullptr, alignment, size);
 }
 
 int posix_memalign(void** memory, std::size_t alignment, std::size_t size) noexcept {
   using namespace gpt2::test;
-  return hook(
-      __builtin_return_address(0),
-      [&] { return look_up(next_posix_memalign, "posix_memalign")(memory, alignment, size); },
-      ENOMEM);
+  return hook(__builtin_return_address(0), next_posix_memalign, "posix_memalign", ENOMEM, memory,
+              alignment, size);
 }
 
 void* mmap(void* at, std::size_t size, int protection, int flags, int file, off_t offset) noexcept {
   using namespace gpt2::test;
-  return hook(
-      __builtin_return_address(0),
-      [&] { return look_up(next_mmap, "mmap")(at, size, protection, flags, file, offset); },
-      MAP_FAILED);
+  return hook(__builtin_return_address(0), next_mmap, "mmap", MAP_FAILED, at, size, protection,
+              flags, file, offset);
 }
 
 int munmap(void* memory, std::size_t size) noexcept {
