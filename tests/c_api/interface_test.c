@@ -98,34 +98,6 @@ static void test_version_and_errors(void) {
   CHECK(strcmp(gpt2_status_name(99), "unknown") == 0);
 }
 
-// The session's tokens are the beginning of the text, and count for max_length.
-static void test_a_text_in_parts(void) {
-  gpt2_session* session = new_session();
-  gpt2_run* run = NULL;
-  CHECK(gpt2_session_append(session, once, kOnce) == GPT2_OK);
-  check_result(
-      run_in(session, "{\"prompt\": \"\", \"do_sample\": false, \"max_new_tokens\": 3}", NULL),
-      "\", there was\"");
-  check_result(run_in(session, "{\"prompt\": \"\", \"do_sample\": false, \"max_length\": 8}", NULL),
-               "\"token_ids\":[258]");
-  CHECK(gpt2_run_in_session(session, tokenizer, "{\"prompt\": \"\", \"max_length\": 8}", NULL,
-                            &run) == GPT2_INVALID_ARGUMENT);
-  CHECK(strstr(gpt2_last_error(), "max_length") != NULL);
-  gpt2_session_free(session);
-
-  session = NULL;  // a prompt that loses its beginning
-  CHECK(gpt2_session_new(model, NULL, "{\"max_tokens\": 8}", &session) == GPT2_OK);
-  CHECK(gpt2_session_append(session, once, kOnce) == GPT2_OK);
-  check_result(run_in(session,
-                      "{\"prompt\": [1, 2, 3, 4, 5, 6], \"max_new_tokens\": 2, "
-                      "\"truncate\": true}",
-                      NULL),
-               "\"prompt_tokens\":2,\"truncated\":4");
-  CHECK(gpt2_run_in_session(session, tokenizer, "{\"prompt\": \"x\", \"n\": 2}", NULL, &run) ==
-        GPT2_INVALID_ARGUMENT);
-  gpt2_session_free(session);
-}
-
 // The sessions of a pass may be on different engines, with keys and values of different types.
 static void test_pass_over_two_engines(void) {
   float* rows = malloc(2 * kVocabSize * sizeof *rows);
@@ -544,7 +516,6 @@ int main(void) {
   CHECK(gpt2_model_load(MODEL, NULL, NULL, NULL, &model) == GPT2_OK);
   CHECK(gpt2_tokenizer_load(MODEL, &tokenizer) == GPT2_OK);
   test_version_and_errors();
-  test_a_text_in_parts();
   test_pass_over_two_engines();
   test_lifetimes();
   test_a_session_with_a_run();
