@@ -1,6 +1,7 @@
 // After fork(), the child process has only the thread that called fork(). The child can
 // nevertheless continue the sessions of its parent, with as many threads, and gets the same bits.
-// So does the parent.
+// So does the parent. Its signals reach its own threads, and not the helpers of a team.
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/team.h"
 #include "gpt2/session.h"
 #include "measure/random_model.h"
 #include "support/catch.h"
@@ -176,5 +178,19 @@ TEST_CASE("a new thread of a child may use the engine that a thread of its paren
   REQUIRE(ends == "well");
 }
 #endif
+
+TEST_CASE("helpers block signals, so that the host's threads receive them") {
+  Team team(3);
+  sigset_t signals;
+  sigset_t before;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &signals, &before);
+  kill(getpid(), SIGUSR1);  // ends the process unless every thread blocks it
+  int found = 0;
+  CHECK(sigwait(&signals, &found) == 0);
+  CHECK(found == SIGUSR1);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
 
 }  // namespace gpt2::test::fork_test
