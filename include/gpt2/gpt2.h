@@ -34,9 +34,10 @@
 //     of the same scheduler must not be stepped, which is refused. All may be freed, even the run.
 //  9. Threads. Any number of threads may use a model, a tokenizer or an engine at the same time.
 //     Of the functions on any other handle, one thread at a time may call one, except for
-//     gpt2_run_cancel. The runs of a scheduler count as one handle together with it. The library
-//     has no thread of its own beside those that share the work of a forward pass. After fork(),
-//     the child may use all handles, except those that another thread of the parent was using.
+//     gpt2_run_cancel; a second call that changes a session is refused. The runs of a scheduler
+//     count as one handle together with it. The library has no thread of its own beside those that
+//     share the work of a forward pass. After fork(), the child may use all handles, except those
+//     that another thread of the parent was using.
 // 10. Growth. gpt2_callbacks and gpt2_observer begin with their size, and may get more members.
 //     From version 1 on, nothing is removed while GPT2_VERSION_MAJOR stays the same.
 
@@ -544,6 +545,7 @@ GPT2_API void gpt2_scheduler_free(gpt2_scheduler* scheduler);
 ///   "score"        "texts"                               the perplexity and log-probabilities
 ///   "choices"      "context", "choices"                  the log-probability of each choice
 ///   "inspect"      "prompt"                              the JSON of `gpt2 inspect --json`
+///   "inspect_page" "prompt"                              the page of `gpt2 inspect -o`, as a text
 ///
 /// A "generate" run has the defaults of the command: temperature 0.8, top_k 40, seed 0 and
 /// max_new_tokens 256. It also takes "stop_tokens" (ids that end the text, too), "prompt_lookup"

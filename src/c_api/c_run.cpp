@@ -1,13 +1,15 @@
+#include <algorithm>
+#include <atomic>
 #include <exception>
 #include <utility>
 
 #include "base/set_while_alive.h"
 #include "c_api/handles.h"
-#include "c_api/run_work.h"
 #include "gpt2/option_fields.h"
 #include "gpt2/sampler.h"
-#include "requests/completion_request.h"
+#include "requests/completion_run.h"
 #include "requests/options.h"
+#include "requests/own_form.h"
 #include "requests/tokens.h"
 
 using namespace gpt2::c_api;
@@ -21,6 +23,124 @@ struct gpt2_sampler : gpt2::c_api::HandleOf<6> {
 
 namespace gpt2::c_api {
 namespace {
+
+constexpr std::size_t kMaxTextsOfRun = 1 << 20;  // prompts, and texts of each
+
+// A scheduler, which its handle and its runs keep alive.
+struct SharedScheduler {
+  Engine engine;
+  std::string model_name;
+  Scheduler scheduler;
+  bool is_stepping = false;  // whether a step of a run is on the stack
+};
+
+// What a run shares with what it has given to the scheduler, which may outlive it.
+struct RunState {
+  gpt2_callbacks callbacks;
+  std::atomic<bool> is_cancelled = false;
+  std::atomic<bool> is_freed = false;  // then no callback is called any more
+  double share = 0.0;                  // of the work that is done; see gpt2_on_progress
+
+  // Calls on_progress. Returns whether the run goes on.
+  bool goes_on() {
+    if (is_cancelled || is_freed) return false;
+    if (callbacks.on_progress && !callbacks.on_progress(callbacks.user, share)) is_cancelled = true;
+    return !is_cancelled;
+  }
+};
+using RunStatePointer = std::shared_ptr<RunState>;
+
+LogitsProcessor processor_of(gpt2_on_scores on_scores, void* user) {
+  return [=](std::span<float> scores, std::span<const TokenId> ids) {
+    if (!on_scores(user, scores.data(), scores.size(), ids.data(), ids.size())) throw Cancelled();
+  };
+}
+
+RunEvents events_of(const RunStatePointer& state) {
+  RunEvents events;
+  events.goes_on = [state] { return state->goes_on(); };
+  events.on_progress = [state](double share) { state->share = share; };
+  events.on_prompt = [state](std::size_t read, std::size_t total) {
+    state->share = static_cast<double>(read) / static_cast<double>(total);
+  };
+  events.on_piece = [state](std::size_t index, const CompletionPiece& piece) {
+    const gpt2_on_token on_token = state->callbacks.on_token;
+    if (!on_token || state->is_freed) return;
+    const char* const text = piece.text.empty() ? "" : piece.text.data();
+    if (!on_token(state->callbacks.user, index, piece.token.value_or(-1), text,
+                  piece.text.size())) {
+      state->is_cancelled = true;
+    }
+  };
+  return events;
+}
+
+// Returns the defaults of our own requests, with what the callbacks say.
+GenerationOptions defaults_of(const RunStatePointer& state) {
+  GenerationOptions options = own_defaults();
+  const gpt2_callbacks& callbacks = state->callbacks;
+  if (callbacks.draft) options.draft = checked(callbacks.draft).model;
+  if (!callbacks.on_scores) return options;
+  options.sampling.processors.push_back(
+      [state](std::span<float> scores, std::span<const TokenId> ids) {
+        if (state->is_freed) throw Cancelled();
+        processor_of(state->callbacks.on_scores, state->callbacks.user)(scores, ids);
+      });
+  return options;
+}
+
+// Throws Error for an option that the library would refuse when the first text begins.
+void check_sampling(const CompletionRequest& request, const Config& config) {
+  static_cast<void>(Sampler(request.options.sampling, config.vocab_size));
+}
+
+std::unique_ptr<Run> run_of(const std::string& name, SharedScheduler& of,
+                            const std::optional<Tokenizer>& tokenizer, JsonArgument& body,
+                            const RunStatePointer& state) {
+  const RunKind& kind = run_kind(name);
+  const GenerationOptions defaults = kind.is_own ? defaults_of(state) : openai_defaults();
+  const Config& config = of.engine.model().config();
+  RequestContext context = {tokenizer, config, defaults};
+  if (kind.is_own) {
+    context.with_drafts = true;
+    context.max_prompts = context.max_choices = kMaxTextsOfRun;
+  }
+  Request request = kind.read(body.root(), context);
+  const auto* const completion = std::get_if<CompletionRequest>(&request);
+  if (kind.is_own && completion != nullptr) check_sampling(*completion, config);
+  return make_run(kind, std::move(request),
+                  {of.engine, of.scheduler, tokenizer, {.model = of.model_name}}, events_of(state));
+}
+
+// Returns how many tokens of a prompt the session has room for, at least one.
+std::size_t room_of(const Session& session, Members& members) {
+  std::size_t used = session.position();
+  if (members.text("overflow") == "slide") {
+    used = members.count("keep", 0, session.capacity()).value_or(0);
+  }
+  return std::max<std::size_t>(session.capacity() - used, 1);
+}
+
+// Returns the run of a text in a session, whose tokens are the beginning of the text.
+std::unique_ptr<Run> run_in(Session& session, const std::optional<Tokenizer>& tokenizer,
+                            JsonArgument& body, const RunStatePointer& state) {
+  const GenerationOptions defaults = defaults_of(state);
+  Config config = session.model().config();
+  Members& members = body.members();
+  if (members.flag("truncate").value_or(false)) config.n_positions = room_of(session, members);
+  RequestContext context = {tokenizer, config, defaults};
+  context.with_drafts = true;
+  CompletionRequest request = read_completion_request(body.root(), context);
+  CompletionPrompt& prompt = request.prompts.at(0);
+  if (prompt.is_empty && session.position() > 0) prompt.tokens.clear();
+  if (const auto max_length = read_max_length(members)) {
+    prompt.max_new_tokens = new_tokens(*max_length, session.position() + prompt.tokens.size());
+  }
+  check_sampling(request, config);
+  auto form = own_form({}, tokenizer, request);
+  return std::make_unique<CompletionRun>(session, tokenizer, std::move(request), events_of(state),
+                                         std::move(form));
+}
 
 // A run, which its handle and a call of gpt2_run_step keep alive.
 struct SharedRun {
@@ -40,8 +160,9 @@ struct SharedRun {
   std::shared_ptr<SharedSession> session = {};      // of a run in a session
   bool is_in_session_step = false;
   bool is_finished = false;
+  std::size_t json_size = 0;
   std::exception_ptr error = {};
-  Work work = {};  // is destroyed before what it uses
+  std::unique_ptr<Run> run = {};  // is destroyed before what it uses
 };
 
 void SharedRun::step() {
@@ -50,7 +171,10 @@ void SharedRun::step() {
   if (!is_finished) {
     const SetWhileAlive stepping(is_stepping);
     try {
-      if (!work.step()) end();
+      if (!run->step()) {
+        json_size = run->json_size();
+        end();
+      }
     } catch (...) {
       error = std::current_exception();
       end();
@@ -165,7 +289,7 @@ gpt2_status gpt2_run_new(gpt2_scheduler* scheduler, const gpt2_tokenizer* tokeni
     run.scheduler = checked(scheduler).shared;
     const std::string name = c_string(kind, "the kind");
     JsonArgument given(request, "the request");
-    run.work = make_work(name, {run.scheduler, optional_tokenizer(tokenizer), given, run.state});
+    run.run = run_of(name, *run.scheduler, optional_tokenizer(tokenizer), given, run.state);
     return made;
   });
 }
@@ -174,11 +298,11 @@ gpt2_status gpt2_run_in_session(gpt2_session* session, const gpt2_tokenizer* tok
                                 const char* request, const gpt2_callbacks* callbacks,
                                 gpt2_run** out) {
   return guard_new(out, [&] {
-    gpt2::Session& sequence = free_session(session).session;
+    const SessionUse sequence = free_session(session);
     auto made = make_run(callbacks);
     SharedRun& run = *made->shared;
     JsonArgument given(request, "the request");
-    run.work = make_work_in(sequence, optional_tokenizer(tokenizer), given, run.state);
+    run.run = run_in(*sequence, optional_tokenizer(tokenizer), given, run.state);
     run.session = session->shared;
     run.session->has_run = true;
     return made;
@@ -201,7 +325,7 @@ gpt2_status gpt2_run_result(gpt2_run* run, gpt2_bytes** json) {
     do {
       shared->step();
     } while (!shared->is_finished);
-    return make_json(shared->work.size(), shared->work.json);
+    return make_json(shared->json_size, [&] { return shared->run->json(); });
   });
 }
 

@@ -137,13 +137,6 @@ JsonDocument<nlohmann::json> parsed(const char* text, const char* name) {
 JsonArgument::JsonArgument(const char* text, const char* name)
     : tree_(parsed(text, name)), members_(tree_.root) {}
 
-void JsonArgument::remove(const char* name) {
-  const auto member = tree_.root.find(name);
-  if (member == tree_.root.end()) return;
-  clear_tree(*member);
-  tree_.root.erase(member);
-}
-
 std::size_t JsonArgument::word(const char* name, std::span<const std::string_view> words) {
   const std::optional<std::string> given = members_.text(name);
   if (!given) return 0;

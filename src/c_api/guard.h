@@ -22,15 +22,12 @@
 #include "gpt2/types.h"
 #include "requests/json_text.h"
 #include "requests/members.h"
+#include "requests/run.h"
 
 // What every function of the C interface does with its arguments, its results and its errors. No
 // exception crosses the interface, because each function runs inside one of the guards.
 
 namespace gpt2::c_api {
-
-/// The exception that a callback throws to stop the work. It is not a std::exception, because
-/// Drafter ends a draft, and not the text, if a logits processor throws one.
-struct Cancelled {};
 
 /// Records the exception that is being handled as the last error of this thread, and returns its
 /// status. Allocates nothing. REQUIRES: called from a catch block.
@@ -148,9 +145,6 @@ class JsonArgument {
 
   [[nodiscard]] nlohmann::json& root() noexcept { return tree_.root; }
   [[nodiscard]] Members& members() noexcept { return members_; }
-
-  /// Removes a member if there is one.
-  void remove(const char* name);
 
   /// Returns the index of the word that the member is, or 0, that of the default, if it is absent.
   /// Throws for any other value.

@@ -104,10 +104,10 @@ std::string transcript(const std::vector<Message>& messages) {
   return text.append(kAssistant);
 }
 
-std::vector<TokenId> prompt_of(const std::vector<Message>& messages, const RequestContext& context,
-                               ChatForm form) {
+std::vector<TokenId> prompt_of(const std::vector<Message>& messages,
+                               const RequestContext& context) {
   const Tokenizer& tokenizer = *context.tokenizer;
-  if (form == ChatForm::transcript) return tokenizer.encode(transcript(messages));
+  if (context.chat == ChatForm::transcript) return tokenizer.encode(transcript(messages));
   return dialog(messages, tokenizer, first_token(context.tokenizer, context.config));
 }
 
@@ -177,12 +177,24 @@ std::string chat_content(const std::string& text) {
 
 class ChatAnswer : public AnswerForm {
  public:
-  ChatAnswer(AnswerHead head, const Tokenizer& tokenizer)
-      : head_(std::move(head)), tokenizer_(tokenizer) {}
+  ChatAnswer(AnswerHead head, Tokenizer tokenizer)
+      : head_(std::move(head)), tokenizer_(std::move(tokenizer)) {}
 
   [[nodiscard]] Json whole(const CompletionRequest& request,
                            const std::vector<CompletedPrompt>& prompts) const override {
-    return chat_json(head_, request, tokenizer_, prompts.front());
+    Json list = Json::array();
+    for (const CompletionChoice& choice : prompts.front().choices) {
+      const GenerationResult& result = choice.result;
+      list.push_back(
+          {{"index", list.size()},
+           {"message",
+            {{"role", "assistant"}, {"content", chat_content(choice.text)}, {"refusal", nullptr}}},
+           {"logprobs", request.with_logprobs
+                            ? chat_logprobs_json(tokenizer_, result.tokens, result.logprobs)
+                            : Json()},
+           {"finish_reason", finish_reason_of(result.finish_reason)}});
+    }
+    return answer_json(head_, "chat.completion", std::move(list), prompts);
   }
 
   [[nodiscard]] Json begin(std::size_t index, const CompletionRequest&,
@@ -206,14 +218,13 @@ class ChatAnswer : public AnswerForm {
 
  private:
   const AnswerHead head_;
-  const Tokenizer& tokenizer_;
+  const Tokenizer tokenizer_;
   std::set<std::size_t> begun_;  // the choices of which text was sent
 };
 
 }  // namespace
 
-CompletionRequest read_chat_request(const json& body, const RequestContext& context,
-                                    ChatForm form) {
+CompletionRequest read_chat_request(const json& body, const RequestContext& context) {
   CompletionRequest request = {.options = context.defaults};
   request.options.max_new_tokens = kUnlimited;
   Members members(body);
@@ -237,11 +248,11 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   own.max_length = read_max_length(members, context.max_length);
   if (count) own.max_length.reset();
   members.refuse_others();
-  if (form == ChatForm::transcript) {
+  if (context.chat == ChatForm::transcript) {
     request.options.stop.push_back(concat("\n", kUser));
     request.own_stops = 1;
   }
-  std::vector<TokenId> prompt = prompt_of(messages, context, form);
+  std::vector<TokenId> prompt = prompt_of(messages, context);
   // If the prompt loses its beginning, an answer without a limit gets half of the context.
   const bool is_unlimited = request.options.max_new_tokens == kUnlimited;
   const std::size_t positions = context.config.n_positions;
@@ -252,28 +263,9 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   return request;
 }
 
-Json chat_json(const AnswerHead& head, const CompletionRequest& request, const Tokenizer& tokenizer,
-               const CompletedPrompt& completed) {
-  Json list = Json::array();
-  for (const CompletionChoice& choice : completed.choices) {
-    const GenerationResult& result = choice.result;
-    list.push_back(
-        {{"index", list.size()},
-         {"message",
-          {{"role", "assistant"}, {"content", chat_content(choice.text)}, {"refusal", nullptr}}},
-         {"logprobs", request.with_logprobs
-                          ? chat_logprobs_json(tokenizer, result.tokens, result.logprobs)
-                          : Json()},
-         {"finish_reason", finish_reason_of(result.finish_reason)}});
-  }
-  Json answer = head_json(head, "chat.completion");
-  answer["choices"] = std::move(list);
-  answer["usage"] = usage_json({&completed, 1});
-  return answer;
-}
-
-std::unique_ptr<AnswerForm> chat_form(AnswerHead head, const Tokenizer& tokenizer) {
-  return std::make_unique<ChatAnswer>(std::move(head), tokenizer);
+std::unique_ptr<AnswerForm> chat_form(AnswerHead head, const std::optional<Tokenizer>& tokenizer,
+                                      const CompletionRequest&) {
+  return std::make_unique<ChatAnswer>(std::move(head), *tokenizer);
 }
 
 }  // namespace gpt2

@@ -156,12 +156,24 @@ Json completion_chunk_json(const AnswerHead& head, std::size_t index, const std:
 
 class CompletionAnswer : public AnswerForm {
  public:
-  CompletionAnswer(AnswerHead head, const Tokenizer& tokenizer, bool with_token_ids)
-      : head_(std::move(head)), tokenizer_(tokenizer), with_token_ids_(with_token_ids) {}
+  CompletionAnswer(AnswerHead head, Tokenizer tokenizer, bool with_token_ids)
+      : head_(std::move(head)), tokenizer_(std::move(tokenizer)), with_token_ids_(with_token_ids) {}
 
   [[nodiscard]] Json whole(const CompletionRequest& request,
                            const std::vector<CompletedPrompt>& prompts) const override {
-    return completion_json(head_, request, tokenizer_, prompts);
+    Json list = Json::array();
+    for (const CompletedPrompt& prompt : prompts) {
+      const std::string begin = request.echo ? echo_text(tokenizer_, prompt.prompt) : "";
+      for (const CompletionChoice& choice : prompt.choices) {
+        const Json logprobs = logprobs_of(tokenizer_, request, prompt, choice);
+        list.push_back(choice_json(begin + choice.text, list.size(), logprobs,
+                                   finish_reason_of(choice.result.finish_reason)));
+        if (with_token_ids_) {
+          add_token_ids(list.back(), prompt.prompt.tokens, choice.result.tokens);
+        }
+      }
+    }
+    return answer_json(head_, "text_completion", std::move(list), prompts);
   }
 
   [[nodiscard]] Json begin(std::size_t index, const CompletionRequest& request,
@@ -196,7 +208,7 @@ class CompletionAnswer : public AnswerForm {
   }
 
   const AnswerHead head_;
-  const Tokenizer& tokenizer_;
+  const Tokenizer tokenizer_;
   const bool with_token_ids_;
   std::map<std::size_t, LogprobLists> lists_;  // by choice
 };
@@ -232,35 +244,24 @@ std::vector<TokenLogprob> prompt_logprobs(const Engine& engine, const std::vecto
   return scores.front().tokens;
 }
 
-Json completion_json(const AnswerHead& head, const CompletionRequest& request,
-                     const Tokenizer& tokenizer, const std::vector<CompletedPrompt>& prompts) {
-  Json list = Json::array();
-  for (const CompletedPrompt& prompt : prompts) {
-    const std::string begin = request.echo ? echo_text(tokenizer, prompt.prompt) : "";
-    for (const CompletionChoice& choice : prompt.choices) {
-      const Json logprobs = logprobs_of(tokenizer, request, prompt, choice);
-      list.push_back(choice_json(begin + choice.text, list.size(), logprobs,
-                                 finish_reason_of(choice.result.finish_reason)));
-      if (request.with_token_ids) {
-        add_token_ids(list.back(), prompt.prompt.tokens, choice.result.tokens);
-      }
-    }
-  }
-  Json answer = head_json(head, "text_completion");
-  answer["choices"] = std::move(list);
-  answer["usage"] = usage_json(prompts);
-  return answer;
-}
-
-std::unique_ptr<AnswerForm> completion_form(AnswerHead head, const Tokenizer& tokenizer,
-                                            bool with_token_ids) {
-  return std::make_unique<CompletionAnswer>(std::move(head), tokenizer, with_token_ids);
+std::unique_ptr<AnswerForm> completion_form(AnswerHead head,
+                                            const std::optional<Tokenizer>& tokenizer,
+                                            const CompletionRequest& request) {
+  return std::make_unique<CompletionAnswer>(std::move(head), *tokenizer, request.with_token_ids);
 }
 
 Json head_json(const AnswerHead& head, const char* object) {
   Json answer = {
       {"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
   if (!head.fingerprint.empty()) answer["system_fingerprint"] = head.fingerprint;
+  return answer;
+}
+
+Json answer_json(const AnswerHead& head, const char* object, Json choices,
+                 std::span<const CompletedPrompt> prompts) {
+  Json answer = head_json(head, object);
+  answer["choices"] = std::move(choices);
+  answer["usage"] = usage_json(prompts);
   return answer;
 }
 

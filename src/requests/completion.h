@@ -53,6 +53,10 @@ struct AnswerHead {
 /// Returns the members of the head: {"id", "object", "created", "model"}.
 [[nodiscard]] Json head_json(const AnswerHead& head, const char* object);
 
+/// Returns the head with these choices and the usage_json() of the prompts.
+[[nodiscard]] Json answer_json(const AnswerHead& head, const char* object, Json choices,
+                               std::span<const CompletedPrompt> prompts);
+
 /// Counts the tokens of all texts. If there are more than `n` texts, keeps those whose tokens have
 /// the highest mean log-probability, best first. A text without tokens comes last.
 void keep_best(CompletedPrompt& prompt, std::size_t n);
@@ -65,38 +69,35 @@ void keep_best(CompletedPrompt& prompt, std::size_t n);
                                                         std::size_t top,
                                                         std::function<void(double)> progress = {});
 
-/// Returns the body of an answer: {"id", "object", "created", "model", "choices", "usage"}.
-[[nodiscard]] Json completion_json(const AnswerHead& head, const CompletionRequest& request,
-                                   const Tokenizer& tokenizer,
-                                   const std::vector<CompletedPrompt>& prompts);
-
-/// The form of the answers of one endpoint: of completions, or of chat. One object serves one
-/// answer, because the parts of a stream depend on those before.
+/// The form of the answers of one kind: OpenAI's completions or chat, or our own. One object serves
+/// one answer, because the parts of a stream depend on those before. Our own form has no parts.
 class AnswerForm {
  public:
   virtual ~AnswerForm() = default;
 
-  /// The body of a whole answer.
+  /// The whole answer.
   [[nodiscard]] virtual Json whole(const CompletionRequest& request,
                                    const std::vector<CompletedPrompt>& prompts) const = 0;
 
   /// The part of a stream with which a choice begins, or null if there is none.
-  [[nodiscard]] virtual Json begin(std::size_t index, const CompletionRequest& request,
-                                   const CompletedPrompt& prompt) = 0;
+  [[nodiscard]] virtual Json begin(std::size_t, const CompletionRequest&, const CompletedPrompt&) {
+    return {};
+  }
 
   /// A further part of the choice: text, and the tokens and log-probabilities that are new.
-  [[nodiscard]] virtual Json part(std::size_t index, const std::string& text,
-                                  std::span<const TokenId> tokens,
-                                  std::span<const TokenLogprob> scores) = 0;
+  [[nodiscard]] virtual Json part(std::size_t, const std::string&, std::span<const TokenId>,
+                                  std::span<const TokenLogprob>) {
+    return {};
+  }
 
   /// The last part of the choice.
-  [[nodiscard]] virtual Json end(std::size_t index, FinishReason reason) = 0;
+  [[nodiscard]] virtual Json end(std::size_t, FinishReason) { return {}; }
 };
 
-/// Writes answers of the completions API.
+/// Writes {"id", "object", "created", "model", "choices", "usage"}. REQUIRES: there is a tokenizer.
 [[nodiscard]] std::unique_ptr<AnswerForm> completion_form(AnswerHead head,
-                                                          const Tokenizer& tokenizer,
-                                                          bool with_token_ids);
+                                                          const std::optional<Tokenizer>& tokenizer,
+                                                          const CompletionRequest& request);
 
 /// Returns {"prompt_tokens", "completion_tokens", "total_tokens"}.
 [[nodiscard]] Json usage_json(std::span<const CompletedPrompt> prompts);

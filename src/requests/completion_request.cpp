@@ -74,6 +74,18 @@ void read_beams(Members& members, CompletionRequest& request) {
   check_beams(members, request);
 }
 
+// Reads the members of RequestContext::with_drafts.
+void read_draft_members(Members& members, GenerationOptions& options, const TokenReader& reader) {
+  options.prompt_lookup = members.flag("prompt_lookup").value_or(false);
+  options.constant_draft = members.flag("constant_draft").value_or(false);
+  options.hash_logits = members.flag("hash_logits").value_or(false);
+  options.max_draft_tokens = members.count("max_draft_tokens", 1, GenerationOptions::kMaxDraft)
+                                 .value_or(options.max_draft_tokens);
+  if (const json* const ids = members.find("stop_tokens")) {
+    options.stop_tokens = reader.read_ids(*ids, "stop_tokens");
+  }
+}
+
 }  // namespace
 
 GenerationOptions openai_defaults() {
@@ -128,6 +140,7 @@ CompletionRequest read_completion_request(const json& body, const RequestContext
   const auto prompts =
       is_null ? std::vector(1, std::vector<TokenId>())
               : reader.read_list(members.need("prompt"), "prompt", context.max_prompts);
+  if (context.with_drafts) read_draft_members(members, request.options, reader);
   read_options(members, request.options);
   request.with_logprobs = request.options.top_logprobs.has_value();
   read_answer_members(members, request, context);

@@ -18,6 +18,17 @@
 
 namespace gpt2 {
 
+/// How the messages of a chat become the text that the model continues.
+enum class ChatForm {
+  /// As DialoGPT and its like were trained: the end-of-text token ends each message, and nothing
+  /// says who wrote it. The messages of the system are left out.
+  dialog,
+  /// A transcript, which any model can continue: the messages of the system, and then a line for
+  /// each message, "User: ..." or "Assistant: ...". The answer is the line of the assistant that
+  /// follows, and ends before the next "User:".
+  transcript,
+};
+
 /// The model that a request is for, and what applies to members that the request does not have.
 struct RequestContext {
   const std::optional<Tokenizer>& tokenizer;
@@ -29,6 +40,9 @@ struct RequestContext {
   static constexpr std::size_t kMaxPrompts = 2048;  ///< as in OpenAI's API
   std::size_t max_prompts = kMaxPrompts;            ///< or other texts
   std::size_t max_choices = 128;                    ///< for each prompt, as in OpenAI's API
+  ChatForm chat = ChatForm::transcript;
+  bool with_drafts = false;  ///< whether requests may have "prompt_lookup", "constant_draft",
+                             ///< "max_draft_tokens", "hash_logits" and "stop_tokens"
 };
 
 /// A prompt to be continued.

@@ -1,25 +1,28 @@
 #include "requests/completion_run.h"
 
-#include <atomic>
 #include <chrono>
-#include <deque>
 #include <future>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/seconds_since.h"
-#include "base/set_while_alive.h"
 #include "generate/writing/passes.h"
 #include "generate/writing/text_sink.h"
 
 namespace gpt2 {
-namespace {
+
+// What is new of a text of a stream and is not in a part of it yet.
+struct CompletionRun::News {
+  std::string text = {};
+  std::vector<TokenId> tokens = {};
+  std::vector<TokenLogprob> scores = {};
+  std::optional<FinishReason> reason = {};  // until it is
+};
 
 // What a run shares with its texts, which the scheduler may still hold when the run is gone.
-struct Link {
-  explicit Link(RunEvents of_door) : events(std::move(of_door)) {}
-
+struct CompletionRun::Link {
   // Calls an event with these arguments, unless there is none or the run is gone.
   template <class Event, class... Arguments>
   void tell(const Event& event, Arguments&&... arguments) const {
@@ -31,145 +34,112 @@ struct Link {
     return !is_cancelled;
   }
 
+  void note_piece(std::size_t index, const CompletionPiece& piece) {
+    if (piece.token || !piece.text.empty()) tell(events.on_piece, index, piece);
+    if (news.empty()) return;
+    News& of_text = news[index];
+    of_text.text += piece.text;
+    if (piece.token) of_text.tokens.push_back(*piece.token);
+    if (piece.score != nullptr) of_text.scores.push_back(*piece.score);
+  }
+
   const RunEvents events;
-  std::atomic<bool> is_cancelled = false;
-  std::atomic<bool> is_abandoned = false;  // whether the run is gone; it is cancelled, too
+  std::vector<News> news;  // of each text, if the request is for a stream
+  bool is_cancelled = false;
+  bool is_abandoned = false;  // whether the run is gone; it is cancelled, too
 };
 
-// What has been written of a text.
-struct Written {
-  std::string text = {};
-  CompletionPiece piece = {};  // the next one, until its text is known
-};
-
-using WrittenPointer = std::shared_ptr<Written>;
-
-TextTarget target_of(const std::optional<Tokenizer>& tokenizer, std::size_t index,
-                     const std::shared_ptr<Link>& link, const WrittenPointer& written) {
-  const auto give = [index, link, written](std::string_view text) {
-    written->text += text;
-    CompletionPiece piece = std::exchange(written->piece, {});
-    piece.text = text;
-    if (piece.token || !text.empty()) link->tell(link->events.on_piece, index, piece);
-    return link->goes_on();
+// A text that is being written, or that has ended and waits for those before it.
+struct CompletionRun::Text {
+  // What has been written of it.
+  struct Written {
+    std::string text = {};
+    CompletionPiece piece = {};  // the next one, until its text is known
   };
-  const auto take_token = [written](TokenId token) {
-    written->piece.token = token;
-    return true;
-  };
-  TextTarget target(tokenizer, give, [give, take_token](TokenId token) {
-    take_token(token);
-    return give("");
-  });
-  target.on_token_of_text = take_token;
-  target.on_logprob = [written](TokenId, const TokenLogprob& score) {
-    written->piece.score = &score;
-  };
-  target.is_wanted = [link] { return link->goes_on(); };
-  return target;
-}
 
-// A text that the scheduler writes, or that has ended and waits for those before it.
-struct RunText {
   std::size_t index;
-  WrittenPointer written = std::make_shared<Written>();
+  std::shared_ptr<Written> written = std::make_shared<Written>();
   std::future<GenerationResult> future = {};
   std::optional<CompletionChoice> ended = {};
 };
 
 // A text in a session of the door.
-struct SessionText {
-  SessionText(Session& session, const CompletionPrompt& prompt, const GenerationOptions& options,
-              TextTarget target)
+struct CompletionRun::InSession {
+  InSession(Session& session, const CompletionPrompt& prompt, const GenerationOptions& options,
+            const TextTarget& target)
       : passes(session.engine()), generation(session, prompt.tokens, options, target) {}
-
-  void step(const Link& link) {
-    Generation* const texts[] = {&generation};
-    if (!link.is_cancelled) passes.run(texts);
-    if (link.is_cancelled) generation.cancel();
-  }
 
   Passes passes;
   Generation generation;
 };
 
-// Thrown within compute() to end it.
-struct Cancelled {};
+CompletionRun::CompletionRun(const Engine& engine, Scheduler* scheduler,
+                             std::optional<Tokenizer> tokenizer, CompletionRequest request,
+                             RunEvents events, std::unique_ptr<AnswerForm> form)
+    : request_(std::move(request)),
+      engine_(engine),
+      scheduler_(scheduler),
+      tokenizer_(std::move(tokenizer)),
+      form_(std::move(form)),
+      link_(new Link{.events = std::move(events),
+                     .news = std::vector<News>(request_.stream ? count() : 0)}),
+      next_(request_.first) {
+  for (const CompletionPrompt& prompt : request_.prompts) prompts_.push_back({prompt, {}, {}});
+}
 
-}  // namespace
+CompletionRun::CompletionRun(const Engine& engine, Scheduler& scheduler,
+                             std::optional<Tokenizer> tokenizer, CompletionRequest request,
+                             RunEvents events, std::unique_ptr<AnswerForm> form)
+    : CompletionRun(engine, &scheduler, std::move(tokenizer), std::move(request), std::move(events),
+                    std::move(form)) {}
 
-class CompletionRun::Impl {
- public:
-  Impl(const Engine& engine, Scheduler* scheduler, std::optional<Tokenizer> tokenizer,
-       CompletionRequest request, RunEvents events)
-      : request_(std::move(request)),
-        engine_(engine),
-        scheduler_(scheduler),
-        tokenizer_(std::move(tokenizer)),
-        link_(std::make_shared<Link>(std::move(events))),
-        next_(request_.first),
-        first_(request_.first) {
-    for (const CompletionPrompt& prompt : request_.prompts) prompts_.push_back({prompt, {}, {}});
-  }
-
-  void begin_in(Session& session);
-  void abandon() noexcept;
-
-  [[nodiscard]] const CompletionRequest& request() const { return request_; }
-  [[nodiscard]] const std::vector<CompletedPrompt>& prompts() const { return prompts_; }
-  [[nodiscard]] bool has_own_passes() const {
-    return searches() || (request_.echo && request_.with_logprobs);
-  }
-  void compute(const std::function<void()>& between);
-  bool advance();
-  bool step();
-  [[nodiscard]] bool finished() const;
-  void cancel() { link_->is_cancelled = true; }
-  [[nodiscard]] std::vector<CompletedPrompt> result();
-
- private:
-  [[nodiscard]] bool searches() const { return request_.beams.num_beams > 1; }
-  [[nodiscard]] std::size_t count() const { return request_.best_of * request_.prompts.size(); }
-  [[nodiscard]] bool may_submit() const;
-  [[nodiscard]] GenerationOptions options_of(std::size_t index) const;
-  void search(CompletedPrompt& prompt, const std::function<void()>& pause);
-  void submit_next();
-  void take(RunText& text);
-  void take_first();
-
-  const CompletionRequest request_;
-  const Engine engine_;
-  Scheduler* const scheduler_;
-  const std::optional<Tokenizer> tokenizer_;
-  const std::shared_ptr<Link> link_;
-  std::vector<CompletedPrompt> prompts_;
-  bool is_computed_ = false;
-  std::size_t next_;   // the index of the next text to be submitted
-  std::size_t first_;  // that of the first one of texts_
-  std::deque<RunText> texts_;
-  std::unique_ptr<SessionText> in_session_;
-  bool is_stepping_ = false;  // whether a pass of the session is on the stack
-  std::exception_ptr error_;  // the first one, if it ends the run
-};
-
-void CompletionRun::Impl::begin_in(Session& session) {
+CompletionRun::CompletionRun(Session& session, std::optional<Tokenizer> tokenizer,
+                             CompletionRequest request, RunEvents events,
+                             std::unique_ptr<AnswerForm> form)
+    : CompletionRun(session.engine(), nullptr, std::move(tokenizer), std::move(request),
+                    std::move(events), std::move(form)) {
   if (count() != 1 || has_own_passes()) {
     reject("a session has one text: leave out \"n\", \"best_of\", \"num_beams\" and \"echo\"");
   }
   is_computed_ = true;
-  RunText& text = texts_.emplace_back(RunText{.index = next_++});
-  const TextTarget target = target_of(tokenizer_, 0, link_, text.written);
+  const Text& text = texts_.emplace_back(Text{.index = next_++});
+  const TextTarget target = target_of(text);
   const GenerationOptions options = options_of(0);
   check_target(target, options, engine_.model().config());
-  in_session_ = std::make_unique<SessionText>(session, request_.prompts[0], options, target);
+  in_session_ = std::make_unique<InSession>(session, request_.prompts[0], options, target);
 }
 
-void CompletionRun::Impl::abandon() noexcept {
+CompletionRun::~CompletionRun() {
   link_->is_abandoned = link_->is_cancelled = true;
-  if (in_session_ && !is_stepping_) in_session_->generation.cancel();
+  if (in_session_) in_session_->generation.cancel();
 }
 
-GenerationOptions CompletionRun::Impl::options_of(std::size_t index) const {
+TextTarget CompletionRun::target_of(const Text& text) const {
+  const auto give = [index = text.index, link = link_,
+                     written = text.written](std::string_view added) {
+    written->text += added;
+    CompletionPiece piece = std::exchange(written->piece, {});
+    piece.text = added;
+    link->note_piece(index, piece);
+    return link->goes_on();
+  };
+  const auto take_token = [written = text.written](TokenId token) {
+    written->piece.token = token;
+    return true;
+  };
+  TextTarget target(tokenizer_, give, [give, take_token](TokenId token) {
+    take_token(token);
+    return give("");
+  });
+  target.on_token_of_text = take_token;
+  target.on_logprob = [written = text.written](TokenId, const TokenLogprob& score) {
+    written->piece.score = &score;
+  };
+  target.is_wanted = [link = link_] { return link->goes_on(); };
+  return target;
+}
+
+GenerationOptions CompletionRun::options_of(std::size_t index) const {
   GenerationOptions options = request_.options;
   options.max_new_tokens = request_.prompts[index / request_.best_of].max_new_tokens;
   options.sampling.sequence += index;
@@ -180,9 +150,13 @@ GenerationOptions CompletionRun::Impl::options_of(std::size_t index) const {
   return options;
 }
 
-void CompletionRun::Impl::compute(const std::function<void()>& between) {
+bool CompletionRun::has_own_passes() const noexcept {
+  return searches() || (request_.echo && request_.with_logprobs);
+}
+
+void CompletionRun::compute(const std::function<void()>& between) {
   if (std::exchange(is_computed_, true) || !has_own_passes()) return;
-  const auto pause = [&] {
+  const auto pause = [&](double) {
     if (between) between();
     if (!link_->goes_on()) throw Cancelled();
   };
@@ -191,19 +165,19 @@ void CompletionRun::Impl::compute(const std::function<void()>& between) {
       if (searches()) {
         search(prompt, between);
       } else {
-        prompt.logprobs = prompt_logprobs(engine_, prompt.prompt.tokens,
-                                          *request_.options.top_logprobs, [&](double) { pause(); });
+        prompt.logprobs =
+            prompt_logprobs(engine_, prompt.prompt.tokens, *request_.options.top_logprobs, pause);
       }
       if (!link_->goes_on()) return;
     }
   } catch (const Cancelled&) {
   } catch (...) {
-    cancel();
+    link_->is_cancelled = true;
     throw;
   }
 }
 
-void CompletionRun::Impl::search(CompletedPrompt& prompt, const std::function<void()>& between) {
+void CompletionRun::search(CompletedPrompt& prompt, const std::function<void()>& between) {
   BeamSearchOptions options = {.beams = request_.beams,
                                .max_new_tokens = prompt.prompt.max_new_tokens,
                                .sampling = request_.options.sampling,
@@ -242,17 +216,16 @@ void CompletionRun::Impl::search(CompletedPrompt& prompt, const std::function<vo
 }
 
 // At least one text is submitted, so that a run that was cancelled at once has a text, too.
-bool CompletionRun::Impl::may_submit() const {
+bool CompletionRun::may_submit() const {
   if (searches() || next_ == count()) return false;
   return !link_->is_cancelled || next_ == request_.first;
 }
 
-void CompletionRun::Impl::submit_next() {
-  RunText& text = texts_.emplace_back(RunText{.index = next_++});
+void CompletionRun::submit_next() {
+  Text& text = texts_.emplace_back(Text{.index = next_++});
   try {
-    const CompletionPrompt& prompt = request_.prompts[text.index / request_.best_of];
-    text.future = scheduler_->submit(prompt.tokens, options_of(text.index),
-                                     target_of(tokenizer_, text.index, link_, text.written));
+    text.future = scheduler_->submit(prompt_of(text.index).prompt.tokens, options_of(text.index),
+                                     target_of(text));
   } catch (const Error&) {
     std::promise<GenerationResult> broken;
     text.future = broken.get_future();
@@ -261,7 +234,7 @@ void CompletionRun::Impl::submit_next() {
 }
 
 // Takes the result of a text if it has ended.
-void CompletionRun::Impl::take(RunText& text) {
+void CompletionRun::take(Text& text) {
   if (text.ended || text.future.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
     return;
   }
@@ -270,108 +243,118 @@ void CompletionRun::Impl::take(RunText& text) {
   try {
     ended.result = text.future.get();
     ended.text = std::move(text.written->text);
-    link_->tell(link_->events.on_finish, text.index, ended.result.finish_reason);
+    if (request_.stream) link_->news[text.index].reason = ended.result.finish_reason;
   } catch (...) {
     ended.error = std::current_exception();
     if (link_->events.on_choice) return;
     if (!error_) error_ = ended.error;
-    cancel();
+    link_->is_cancelled = true;
   }
 }
 
 // Gives the first text, which has ended, to the door or to its prompt.
-void CompletionRun::Impl::take_first() {
-  RunText text = std::move(texts_.front());
+void CompletionRun::take_first() {
+  CompletionChoice ended = std::move(*texts_.front().ended);
   texts_.pop_front();
-  const auto& on_choice = link_->events.on_choice;
-  if (on_choice) return link_->tell(on_choice, std::move(*text.ended));
-  prompts_[text.index / request_.best_of].choices.push_back(std::move(*text.ended));
+  if (link_->events.on_choice) return link_->events.on_choice(std::move(ended));
+  prompt_of(ended.index).choices.push_back(std::move(ended));
 }
 
-bool CompletionRun::Impl::advance() {
+bool CompletionRun::advance() {
   compute({});
-  for (RunText& text : texts_) take(text);
+  for (Text& text : texts_) take(text);
   while (!texts_.empty() && texts_.front().ended) take_first();
   while (may_submit() && texts_.size() < kMaxTexts) submit_next();
   return !finished();
 }
 
-bool CompletionRun::Impl::step() {
+bool CompletionRun::step() {
   if (!in_session_) {
     if (!advance()) return false;
     scheduler_->step();
-    return link_->is_abandoned ? false : advance();
+    return advance();
   }
   if (finished()) return false;
-  {
-    const SetWhileAlive stepping_now(is_stepping_);
-    in_session_->step(*link_);
-  }
-  if (!in_session_->generation.finished()) return true;
+  Generation& generation = in_session_->generation;
+  Generation* const generations[] = {&generation};
+  if (!link_->is_cancelled) in_session_->passes.run(generations);
+  if (link_->is_cancelled) generation.cancel();
+  if (!generation.finished()) return true;
   std::promise<GenerationResult> ended;
   texts_.front().future = ended.get_future();
   try {
-    ended.set_value(in_session_->generation.take_result());
+    ended.set_value(generation.take_result());
   } catch (...) {
     ended.set_exception(std::current_exception());
   }
   return advance();
 }
 
-bool CompletionRun::Impl::finished() const {
+bool CompletionRun::finished() const noexcept {
   return is_computed_ && texts_.empty() && !may_submit();
 }
 
-std::vector<CompletedPrompt> CompletionRun::Impl::result() {
+const std::vector<CompletedPrompt>& CompletionRun::result() {
   if (error_) std::rethrow_exception(error_);
+  if (std::exchange(has_best_, true)) return prompts_;
   for (CompletedPrompt& prompt : prompts_) keep_best(prompt, request_.n);
-  return std::move(prompts_);
+  return prompts_;
 }
 
-CompletionRun::CompletionRun(const Engine& engine, Scheduler& scheduler,
-                             std::optional<Tokenizer> tokenizer, CompletionRequest request,
-                             RunEvents events)
-    : impl_(std::make_shared<Impl>(engine, &scheduler, std::move(tokenizer), std::move(request),
-                                   std::move(events))) {}
+Json CompletionRun::json() { return form_->whole(request_, result()); }
 
-CompletionRun::CompletionRun(Session& session, std::optional<Tokenizer> tokenizer,
-                             CompletionRequest request, RunEvents events)
-    : impl_(std::make_shared<Impl>(session.engine(), nullptr, std::move(tokenizer),
-                                   std::move(request), std::move(events))) {
-  impl_->begin_in(session);
+std::size_t CompletionRun::json_size() {
+  constexpr std::size_t kToken = 16, kLogprob = 80, kText = 400;
+  std::size_t size = 0;
+  for (const CompletedPrompt& prompt : result()) {
+    for (const CompletionChoice& choice : prompt.choices) {
+      size += kText + 2 * choice.text.size() + kToken * choice.result.tokens.size();
+      for (const auto& logprob : choice.result.logprobs)
+        size += kLogprob * (1 + logprob.top.size());
+    }
+  }
+  return size;
 }
 
-CompletionRun::~CompletionRun() {
-  if (impl_) impl_->abandon();
+RunTokens CompletionRun::tokens() {
+  RunTokens tokens;
+  for (const CompletedPrompt& prompt : result()) {
+    tokens.prompt += prompt.prompt.tokens.size();
+    tokens.completion += prompt.completion_tokens;
+  }
+  return tokens;
 }
 
-const CompletionRequest& CompletionRun::request() const noexcept { return impl_->request(); }
-
-const std::vector<CompletedPrompt>& CompletionRun::prompts() const noexcept {
-  return impl_->prompts();
+// The stream begins when there is something to send, because an error before that is an answer of
+// its own.
+std::vector<Json> CompletionRun::take_parts() {
+  std::vector<Json> parts;
+  for (std::size_t i = 0; i < link_->news.size(); ++i) {
+    News& news = link_->news[i];
+    const auto reason = std::exchange(news.reason, std::nullopt);
+    const bool has_ids = request_.with_token_ids && !news.tokens.empty();
+    const bool has_part = !news.text.empty() || !news.scores.empty() || has_ids;
+    if ((has_part || reason) && !std::exchange(has_begun_, true)) {
+      for (std::size_t j = 0; j < link_->news.size(); ++j) {
+        Json first = form_->begin(j, request_, prompt_of(j));
+        if (!first.is_null()) parts.push_back(std::move(first));
+      }
+    }
+    if (has_part) {
+      parts.push_back(form_->part(i, news.text, news.tokens, news.scores));
+      news = {};
+    }
+    if (reason && *reason != FinishReason::cancelled) parts.push_back(form_->end(i, *reason));
+  }
+  if (!request_.include_usage) return parts;
+  // As OpenAI documents, all parts have this member; it is null except in the last one.
+  for (Json& part : parts) part["usage"] = nullptr;
+  if (finished() && !error_ && !std::exchange(has_usage_, true)) {
+    Json& last = parts.emplace_back(form_->end(0, FinishReason::length));
+    last["choices"] = Json::array();
+    last["usage"] = usage_json(result());
+  }
+  return parts;
 }
-
-bool CompletionRun::has_own_passes() const noexcept { return impl_->has_own_passes(); }
-
-void CompletionRun::compute(const std::function<void()>& between) {
-  const std::shared_ptr<Impl> kept = impl_;  // an event may destroy this object
-  kept->compute(between);
-}
-
-bool CompletionRun::advance() {
-  const std::shared_ptr<Impl> kept = impl_;
-  return kept->advance();
-}
-
-bool CompletionRun::step() {
-  const std::shared_ptr<Impl> kept = impl_;
-  return kept->step();
-}
-
-bool CompletionRun::finished() const noexcept { return impl_->finished(); }
-
-void CompletionRun::cancel() noexcept { impl_->cancel(); }
-
-std::vector<CompletedPrompt> CompletionRun::result() { return impl_->result(); }
 
 }  // namespace gpt2

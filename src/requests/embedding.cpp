@@ -34,6 +34,12 @@ void normalize(std::vector<float>& vector) {
 
 }  // namespace
 
+std::size_t EmbeddingRequest::tokens() const {
+  std::size_t tokens = 0;
+  for (const auto& input : inputs) tokens += input.size();
+  return tokens;
+}
+
 Json vector_json(const std::vector<float>& vector, bool is_base64) {
   // The floats lie in little-endian order (base/bytes.h).
   if (is_base64) return base64(text_of(std::as_bytes(std::span(vector))));
@@ -66,10 +72,9 @@ EmbeddingRequest read_embedding_request(const json& body, const RequestContext& 
 Json embedding_json(const EmbeddingRequest& request, const std::string& model,
                     std::vector<std::vector<float>> vectors) {
   Json data = Json::array();
-  std::size_t tokens = 0;
+  const std::size_t tokens = request.tokens();
   for (std::size_t i = 0; i < vectors.size(); ++i) {
     normalize(vectors[i]);
-    tokens += request.inputs[i].size();
     data.push_back({{"object", "embedding"},
                     {"index", i},
                     {"embedding", vector_json(vectors[i], request.is_base64)}});

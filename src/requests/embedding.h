@@ -18,6 +18,8 @@ struct EmbeddingRequest {
   std::vector<std::vector<TokenId>> inputs = {};
   EmbedOptions options = {};  ///< "pooling" and "layer", which OpenAI's API does not have
   bool is_base64 = false;     ///< whether vectors are written as base64 of their floats
+
+  [[nodiscard]] std::size_t tokens() const;  ///< of all texts
 };
 
 /// Returns the request in the body, which is a JSON object. Throws Error for anything that the API

@@ -2,12 +2,38 @@
 
 #include <nlohmann/json.hpp>
 #include <type_traits>
+#include <utility>
 
 #include "generate/options/option_codec.h"
 #include "gpt2/option_fields.h"
 #include "requests/hash.h"
 
 namespace gpt2 {
+namespace {
+
+class OwnAnswer : public AnswerForm {
+ public:
+  explicit OwnAnswer(std::optional<Tokenizer> tokenizer) : tokenizer_(std::move(tokenizer)) {}
+
+  [[nodiscard]] Json whole(const CompletionRequest& request,
+                           const std::vector<CompletedPrompt>& prompts) const override {
+    Json list = Json::array();
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      for (const CompletionChoice& choice : prompts[i].choices) {
+        Json& record = list.emplace_back(Json::object());
+        if (prompts.size() > 1) record["prompt"] = i;
+        add_completion(record, request, tokenizer_, choice);
+        record["stats"] = stats_json(choice.result);
+      }
+    }
+    return list;
+  }
+
+ private:
+  const std::optional<Tokenizer> tokenizer_;
+};
+
+}  // namespace
 
 Json stats_json(const GenerationResult& result) {
   Json stats = {{"prompt_seconds", result.prompt_seconds},
@@ -45,18 +71,9 @@ void add_completion(Json& record, const CompletionRequest& request,
   add_text(record, request, tokenizer, choice);
 }
 
-Json own_json(const CompletionRequest& request, const std::optional<Tokenizer>& tokenizer,
-              const std::vector<CompletedPrompt>& prompts) {
-  Json list = Json::array();
-  for (std::size_t i = 0; i < prompts.size(); ++i) {
-    for (const CompletionChoice& choice : prompts[i].choices) {
-      Json& record = list.emplace_back(Json::object());
-      if (prompts.size() > 1) record["prompt"] = i;
-      add_completion(record, request, tokenizer, choice);
-      record["stats"] = stats_json(choice.result);
-    }
-  }
-  return list;
+std::unique_ptr<AnswerForm> own_form(AnswerHead, const std::optional<Tokenizer>& tokenizer,
+                                     const CompletionRequest&) {
+  return std::make_unique<OwnAnswer>(tokenizer);
 }
 
 Json request_json(const GenerationConfig& config) {

@@ -1,9 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
-#include <span>
-#include <vector>
 
 #include "gpt2/generate.h"
 #include "gpt2/generation_config.h"
@@ -34,11 +33,11 @@ void add_text(Json& record, const CompletionRequest& request,
 void add_completion(Json& record, const CompletionRequest& request,
                     const std::optional<Tokenizer>& tokenizer, const CompletionChoice& choice);
 
-/// Returns an array with an object for each text: "prompt" (the index of its prompt, if there are
+/// Writes an array with an object for each text: "prompt" (the index of its prompt, if there are
 /// several), what add_completion() adds, and "stats".
-[[nodiscard]] Json own_json(const CompletionRequest& request,
-                            const std::optional<Tokenizer>& tokenizer,
-                            const std::vector<CompletedPrompt>& prompts);
+[[nodiscard]] std::unique_ptr<AnswerForm> own_form(AnswerHead head,
+                                                   const std::optional<Tokenizer>& tokenizer,
+                                                   const CompletionRequest& request);
 
 /// Returns the settings as a request, without those that a request has by default.
 [[nodiscard]] Json request_json(const GenerationConfig& config);

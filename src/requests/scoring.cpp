@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
@@ -26,7 +27,10 @@ void read_logprobs(Members& members, const Config& config, ScoringRequest& reque
   request.options.top_logprobs = *top;
 }
 
-void read_window(Members& members, const Config& config, ScoreOptions& options) {
+// Reads the members that only texts have.
+void read_text_options(Members& members, const Config& config, ScoringRequest& request) {
+  read_logprobs(members, config, request);
+  ScoreOptions& options = request.options;
   options.context = members.count("context", 2, config.n_positions).value_or(config.n_positions);
   options.stride = members.count("stride", 1, options.context).value_or(0);
   options = options.resolved(config);
@@ -67,11 +71,11 @@ std::size_t best_by(const Json& choices, const char* number) {
   return static_cast<std::size_t>(best - choices.begin());
 }
 
-Json choices_json(const ChoiceQuestion& question, std::span<const ChoiceScore> scores,
-                  bool with_logprobs, const std::optional<Tokenizer>& tokenizer) {
+Json choices_json(const ScoringRequest& request, std::span<const ChoiceScore> scores,
+                  const std::optional<Tokenizer>& tokenizer) {
   Json choices = Json::array();
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    const std::vector<TokenId>& ids = question.choices[i];
+    const std::vector<TokenId>& ids = request.question.choices[i];
     Json& choice = choices.emplace_back(Json::object());
     choice["tokens"] = ids.size();
     choice["logprob"] = scores[i].sum;
@@ -81,7 +85,7 @@ Json choices_json(const ChoiceQuestion& question, std::span<const ChoiceScore> s
           scores[i].sum / static_cast<double>(tokenizer->decode(ids).size());
     }
     choice["greedy_match"] = scores[i].greedy_match;
-    if (with_logprobs) {
+    if (request.with_logprobs) {
       choice["logprobs"] = logprobs_json(tokenizer, ids, scores[i].tokens);
     }
   }
@@ -132,19 +136,17 @@ ChoiceQuestion read_question(Members& members, const TokenReader& reader, const 
 }
 
 ScoringRequest read_texts_to_score(const json& body, const RequestContext& context) {
-  ScoringRequest request;
   Members members(body);
-  request.texts = reader_of(context).read_list(members.need("texts"), "texts", context.max_prompts);
-  read_logprobs(members, context.config, request);
-  read_window(members, context.config, request.options);
+  ScoringRequest request = {
+      .texts = reader_of(context).read_list(members.need("texts"), "texts", context.max_prompts)};
+  read_text_options(members, context.config, request);
   members.refuse_others();
   return request;
 }
 
 ScoringRequest read_choices_to_score(const json& body, const RequestContext& context) {
-  ScoringRequest request;
   Members members(body);
-  request.question = read_question(members, reader_of(context), context.config);
+  ScoringRequest request = {.question = read_question(members, reader_of(context), context.config)};
   read_logprobs(members, context.config, request);
   members.refuse_others();
   return request;
@@ -152,69 +154,77 @@ ScoringRequest read_choices_to_score(const json& body, const RequestContext& con
 
 ScoringRequest read_line_to_score(Members& members, const TokenReader& reader, const Config& config,
                                   std::optional<std::size_t> top_logprobs) {
-  const char* const scored = members.find("choices") != nullptr ? "choices" : "text";
+  const bool is_question = members.find("choices") != nullptr;
   for (const char* const prompt : {"prompt", "token_ids"}) {
     if (members.find(prompt) == nullptr) continue;
-    reject("\"", prompt, "\", which is continued, and \"", scored,
+    reject("\"", prompt, "\", which is continued, and \"", is_question ? "choices" : "text",
            "\", which is scored, exclude each other: remove one of them");
   }
   ScoringRequest request;
-  if (members.find("choices") != nullptr) {
+  if (is_question) {
     request.question = read_question(members, reader, config);
   } else {
     request.texts = {reader.read_json(members.need("text"), "text")};
     check_scored_length(request.texts[0].size());
     request.with_logprobs = top_logprobs.has_value();
     request.options.top_logprobs = top_logprobs.value_or(0);
-    read_logprobs(members, config, request);
-    read_window(members, config, request.options);
+    read_text_options(members, config, request);
   }
   members.refuse_others();
   return request;
 }
 
-ScoringResult run_scoring(const Engine& engine, const ScoringRequest& request,
-                          const std::function<void(double)>& progress) {
-  if (request.is_question()) {
-    return {.choices = score_choices(engine, {&request.question, 1}, request.options.top_logprobs,
-                                     progress)
-                           .front()};
+std::vector<ScoringResult> run_scoring(const Engine& engine,
+                                       std::span<const ScoringRequest* const> requests,
+                                       const std::function<void(double)>& progress) {
+  std::vector<ScoringResult> results;
+  if (requests.empty()) return results;
+  ScoreOptions options = requests.front()->options;
+  if (requests.front()->is_question()) {
+    std::vector<ChoiceQuestion> questions;
+    for (const ScoringRequest* const request : requests) questions.push_back(request->question);
+    for (auto& scores : score_choices(engine, questions, options.top_logprobs, progress)) {
+      results.push_back({.choices = std::move(scores)});
+    }
+    return results;
   }
-  ScoreOptions options = request.options;
+  std::vector<std::vector<TokenId>> texts;
+  for (const ScoringRequest* const request : requests) {
+    texts.insert(texts.end(), request->texts.begin(), request->texts.end());
+  }
   options.progress = progress;
-  return {.texts = score(engine, request.texts, options)};
+  std::vector<TextScore> scores = score(engine, texts, options);
+  auto next = std::make_move_iterator(scores.begin());
+  for (const ScoringRequest* const request : requests) {
+    const auto begin = next;
+    next += static_cast<std::ptrdiff_t>(request->texts.size());
+    results.push_back({.texts = {begin, next}});
+  }
+  return results;
 }
 
 Json scoring_json(const ScoringRequest& request, const ScoringResult& result,
                   const std::optional<Tokenizer>& tokenizer) {
   if (!request.is_question()) return texts_json(request, result.texts, tokenizer);
-  return choices_json(request.question, result.choices, request.with_logprobs, tokenizer);
+  return choices_json(request, result.choices, tokenizer);
 }
 
 std::vector<Json> score_lines(const Engine& engine, const std::optional<Tokenizer>& tokenizer,
                               std::span<const ScoringRequest* const> lines,
                               const std::function<void(double)>& progress) {
-  std::vector<Json> results;
-  if (lines.empty()) return results;
-  ScoreOptions options = lines.front()->options;
-  if (lines.front()->is_question()) {
-    std::vector<ChoiceQuestion> questions;
-    for (const ScoringRequest* const line : lines) questions.push_back(line->question);
-    const auto scores = score_choices(engine, questions, 0, progress);
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      results.push_back(choices_json(questions[i], scores[i], false, tokenizer));
+  std::vector<Json> records;
+  for (const ScoringResult& result : run_scoring(engine, lines, progress)) {
+    const ScoringRequest& line = *lines[records.size()];
+    if (line.is_question()) {
+      records.push_back(scoring_json(line, result, tokenizer));
+    } else {
+      const TextScore& score = result.texts.front();
+      const Perplexity found =
+          checked_perplexity(engine.model(), tokenizer, line.texts.front(), score);
+      records.push_back(text_json(line, found, score, 0, tokenizer));
     }
-    return results;
   }
-  std::vector<std::vector<TokenId>> texts;
-  for (const ScoringRequest* const line : lines) texts.push_back(line->texts.front());
-  options.progress = progress;
-  const std::vector<TextScore> scores = score(engine, texts, options);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const Perplexity found = checked_perplexity(engine.model(), tokenizer, texts[i], scores[i]);
-    results.push_back(text_json(*lines[i], found, scores[i], 0, tokenizer));
-  }
-  return results;
+  return records;
 }
 
 Perplexity checked_perplexity(const Model& model, const std::optional<Tokenizer>& tokenizer,

@@ -66,9 +66,11 @@ struct ScoringResult {
   std::vector<ChoiceScore> choices = {};
 };
 
-/// Scores the request, in shared passes. Throws what score() and score_choices() throw.
-[[nodiscard]] ScoringResult run_scoring(const Engine& engine, const ScoringRequest& request,
-                                        const std::function<void(double)>& progress = {});
+/// Scores the requests, in shared passes, and returns the result of each. Throws what score() and
+/// score_choices() throw. REQUIRES: all of them have the same options.
+[[nodiscard]] std::vector<ScoringResult> run_scoring(
+    const Engine& engine, std::span<const ScoringRequest* const> requests,
+    const std::function<void(double)>& progress = {});
 
 /// Returns the perplexity_json() of all texts together and {"texts": [that of each, with
 /// "logprobs"]}, or {"best", "best_per_token", "choices": [{"tokens", "logprob", ...}]}.

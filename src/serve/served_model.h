@@ -8,7 +8,6 @@
 #include "gpt2/engine.h"
 #include "gpt2/scheduler.h"
 #include "gpt2/tokenizer.h"
-#include "requests/chat.h"
 #include "requests/completion_request.h"
 
 namespace gpt2::serve {
@@ -36,7 +35,11 @@ struct ServedModel {
   std::string fingerprint = {};  ///< a hash of the config, the tokens, the logits of a short text
                                  ///< and the form of chats
 
-  [[nodiscard]] RequestContext context() const { return {tokenizer, config, defaults}; }
+  [[nodiscard]] RequestContext context() const {
+    RequestContext context = {tokenizer, config, defaults};
+    context.chat = chat;
+    return context;
+  }
 };
 
 }  // namespace gpt2::serve

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -10,13 +9,11 @@
 
 #include "base/fail.h"
 #include "base/json.h"
-#include "requests/chat.h"
 #include "requests/completion.h"
-#include "requests/embedding.h"
 #include "requests/members.h"
 #include "requests/option_list.h"
 #include "requests/tokens.h"
-#include "serve/jobs.h"
+#include "serve/job.h"
 #include "serve/page_template.h"
 
 namespace gpt2::serve {
@@ -73,36 +70,29 @@ std::vector<TokenId> read_tokens(const nlohmann::json& body, const ServedModel& 
   return tokens;
 }
 
-// Returns the members at the beginning of a call's answer.
-AnswerHead head_of(const Call& call, const ServedModel& model) {
-  return {.id = call.id,
-          .model = model.name,
-          .created = std::time(nullptr),
-          .fingerprint = model.fingerprint};
-}
-
 }  // namespace
 
 struct Service::Route {
   std::string_view path;
   std::string_view method;
   void (Service::*handle)(const HttpRequest&, const std::shared_ptr<Call>&);
-  bool is_open = false;  // whether it needs no key
+  const char* kind = nullptr;  // of the run that answers
+  bool is_open = false;        // whether it needs no key
 };
 
 const Service::Route* Service::find_route(const std::string& path) {
   static constexpr std::array kRoutes = {
-      Route{"/v1/completions", "POST", &Service::post_completions},
-      Route{"/v1/chat/completions", "POST", &Service::post_chat},
-      Route{"/v1/embeddings", "POST", &Service::post_embeddings},
+      Route{"/v1/completions", "POST", &Service::post_run, "completions"},
+      Route{"/v1/chat/completions", "POST", &Service::post_run, "chat"},
+      Route{"/v1/embeddings", "POST", &Service::post_run, "embeddings"},
       Route{"/tokenize", "POST", &Service::post_tokenize},
       Route{"/detokenize", "POST", &Service::post_detokenize},
       Route{kModels, "GET", &Service::get_models},
       Route{"/metrics", "GET", &Service::get_metrics},
-      Route{"/health", "GET", &Service::get_health, /*is_open=*/true},
-      Route{"/", "GET", &Service::get_page, /*is_open=*/true},
+      Route{"/health", "GET", &Service::get_health, nullptr, /*is_open=*/true},
+      Route{"/", "GET", &Service::get_page, nullptr, /*is_open=*/true},
       Route{"/options", "GET", &Service::get_options},
-      Route{"/inspect", "POST", &Service::post_inspect},
+      Route{"/inspect", "POST", &Service::post_run, "inspect_page"},
   };
   const std::string_view wanted = path.starts_with(concat(kModels, "/")) ? kModels : path;
   const auto* const route = std::ranges::find(kRoutes, wanted, &Route::path);
@@ -209,40 +199,18 @@ void Service::get_metrics(const HttpRequest&, const std::shared_ptr<Call>& call)
       HttpAnswer{.body = metrics_.text(gauges), .content_type = "text/plain; version=0.0.4"});
 }
 
-void Service::post_completions(const HttpRequest& request, const std::shared_ptr<Call>& call) {
+void Service::post_run(const HttpRequest& request, const std::shared_ptr<Call>& call) {
+  const RunKind& kind = run_kind(find_route(request.path)->kind);
   const auto body = parse_body(request.body);
   ServedModel& model = model_of(body.root);
-  CompletionRequest completion = read_completion_request(body.root, model.context());
-  const std::size_t bytes = held_bytes(completion, model);
-  call->id = "cmpl-" + request.id;
-  auto form = completion_form(head_of(*call, model), *model.tokenizer, completion.with_token_ids);
-  submit(completion_job(model, std::move(completion), std::move(form), call), bytes, call);
-}
-
-void Service::post_chat(const HttpRequest& request, const std::shared_ptr<Call>& call) {
-  const auto body = parse_body(request.body);
-  ServedModel& model = model_of(body.root);
-  CompletionRequest completion = read_chat_request(body.root, model.context(), model.chat);
-  const std::size_t bytes = held_bytes(completion, model);
-  call->id = "chatcmpl-" + request.id;
-  auto form = chat_form(head_of(*call, model), *model.tokenizer);
-  submit(completion_job(model, std::move(completion), std::move(form), call), bytes, call);
-}
-
-void Service::post_embeddings(const HttpRequest& request, const std::shared_ptr<Call>& call) {
-  const auto body = parse_body(request.body);
-  const ServedModel& model = model_of(body.root);
-  EmbeddingRequest embedding = read_embedding_request(body.root, model.context());
-  const std::size_t bytes = held_bytes(embedding);
-  submit(embedding_job(model, std::move(embedding), call), bytes, call);
-}
-
-void Service::post_inspect(const HttpRequest& request, const std::shared_ptr<Call>& call) {
-  const auto body = parse_body(request.body);
-  const ServedModel& model = model_of(body.root);
-  InspectionRequest inspection = read_inspection_request(body.root, model.context());
-  const std::size_t bytes = held_bytes(inspection, model);
-  submit(inspect_job(model, std::move(inspection), call), bytes, call);
+  Request read = kind.read(body.root, model.context());
+  const std::size_t bytes = held_bytes(read, model);
+  call->id = kind.id_prefix + request.id;
+  auto job = std::make_unique<Job>(kind, std::move(read), model, call);
+  call->before_end = [this, bytes] { worker_.release(bytes); };
+  if (worker_.submit(job, bytes)) return;
+  call->before_end = nullptr;
+  call->send(busy_answer("the server is busy or about to end"));
 }
 
 void Service::post_tokenize(const HttpRequest& request, const std::shared_ptr<Call>& call) {
@@ -275,14 +243,6 @@ ServedModel& Service::model_of(const Body& body) {
   for (const auto& model : models_) names += (names.empty() ? "" : ", ") + model->name;
   throw UnknownModel{concat("model: expected ", names, ", found ", quote(*name, 100),
                             ": the server's option -m NAME=MODEL gives a model another name")};
-}
-
-void Service::submit(std::unique_ptr<Job> job, std::size_t bytes,
-                     const std::shared_ptr<Call>& call) {
-  call->before_end = [this, bytes] { worker_.release(bytes); };
-  if (worker_.submit(job, bytes)) return;
-  call->before_end = nullptr;
-  call->send(busy_answer("the server is busy or about to end"));
 }
 
 }  // namespace gpt2::serve

@@ -66,15 +66,11 @@ class Service {
   void get_models(const HttpRequest& request, const std::shared_ptr<Call>& call);
   void get_health(const HttpRequest& request, const std::shared_ptr<Call>& call);
   void get_metrics(const HttpRequest& request, const std::shared_ptr<Call>& call);
-  void post_completions(const HttpRequest& request, const std::shared_ptr<Call>& call);
-  void post_chat(const HttpRequest& request, const std::shared_ptr<Call>& call);
-  void post_embeddings(const HttpRequest& request, const std::shared_ptr<Call>& call);
-  void post_inspect(const HttpRequest& request, const std::shared_ptr<Call>& call);
+  void post_run(const HttpRequest& request, const std::shared_ptr<Call>& call);
   void post_tokenize(const HttpRequest& request, const std::shared_ptr<Call>& call);
   void post_detokenize(const HttpRequest& request, const std::shared_ptr<Call>& call);
 
   [[nodiscard]] ServedModel& model_of(const Body& body);
-  void submit(std::unique_ptr<Job> job, std::size_t bytes, const std::shared_ptr<Call>& call);
 
   const ServiceOptions options_;
   bool is_closed_ = false;

@@ -108,8 +108,7 @@ void Worker::begin(Jobs& jobs) {
   Jobs job;
   job.splice(job.end(), jobs, jobs.begin());
   try {
-    job.front()->begin();
-    running_.splice(running_.end(), job);
+    if (!job.front()->advance()) running_.splice(running_.end(), job);
   } catch (...) {
     job.front()->fail(std::current_exception());
   }

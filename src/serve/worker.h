@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "serve/call.h"
+#include "serve/job.h"
 #include "serve/metrics.h"
 #include "serve/served_model.h"
 

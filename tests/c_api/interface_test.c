@@ -380,7 +380,8 @@ static void test_progress_stops(void) {
       {"embeddings", "{\"input\": \"The cat\"}"},
       {"score", "{\"texts\": \"The cat sat\"}"},
       {"choices", "{\"context\": \"The\", \"choices\": [\" cat\", \" dog\"]}"},
-      {"inspect", "{\"prompt\": \"The cat\"}"}};
+      {"inspect", "{\"prompt\": \"The cat\"}"},
+      {"inspect_page", "{\"prompt\": \"The cat\"}"}};
   const gpt2_ids text = {once, kOnce};
   gpt2_scheduler* scheduler = new_scheduler();
   for (int stops = 0; stops < 2; ++stops) {
@@ -397,6 +398,8 @@ static void test_progress_stops(void) {
             GPT2_OK);
       CHECK(gpt2_run_result(run, &json) == expected);
       CHECK(!stops || (json == NULL && counter.calls == 1));
+      CHECK(stops || strcmp(requests[i][0], "inspect_page") != 0 ||
+            strncmp(json->data, "\"<!doctype html>", 15) == 0);
       gpt2_free(json);
       gpt2_run_free(run);
     }

@@ -2,11 +2,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "fuzz.h"
 #include "requests/chat.h"
 #include "requests/completion.h"
 #include "requests/embedding.h"
 #include "requests/members.h"
-#include "fuzz.h"
 #include "support/bundled_model.h"
 
 namespace {
@@ -40,7 +40,7 @@ void check(const CompletionRequest& request) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::optional<Tokenizer> tokenizer = test::bundled::tokenizer();
   static const GenerationOptions defaults = openai_defaults();
-  const RequestContext context = {tokenizer, config(), defaults};
+  RequestContext context = {tokenizer, config(), defaults};
   nlohmann::json body;
   bool is_object = false;
   fuzz::expect_answer([&] {
@@ -50,7 +50,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!is_object) return 0;
   fuzz::expect_answer([&] { check(read_completion_request(body, context)); });
   for (const ChatForm form : {ChatForm::transcript, ChatForm::dialog}) {
-    fuzz::expect_answer([&] { check(read_chat_request(body, context, form)); });
+    context.chat = form;
+    fuzz::expect_answer([&] { check(read_chat_request(body, context)); });
   }
   fuzz::expect_answer([&] {
     const EmbeddingRequest request = read_embedding_request(body, context);

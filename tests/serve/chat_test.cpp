@@ -203,14 +203,15 @@ TEST_CASE(
 TEST_CASE("the dialog form ends each message with the end-of-text token") {
   const std::optional<gpt2::Tokenizer> tokenizer = bundled::tokenizer();
   const gpt2::GenerationOptions defaults = gpt2::openai_defaults();
-  const gpt2::RequestContext context = {tokenizer, bundled::model().config(), defaults};
+  gpt2::RequestContext context = {tokenizer, bundled::model().config(), defaults};
+  context.chat = gpt2::ChatForm::dialog;
   const json body = {{"messages",
                       {{{"role", "system"}, {"content", "Be kind."}},
                        user("Hi"),
                        {{"role", "assistant"}, {"content", "Oh"}},
                        user("Who?")}},
                      {"stop", "x"}};
-  const auto request = gpt2::read_chat_request(body, context, gpt2::ChatForm::dialog);
+  const auto request = gpt2::read_chat_request(body, context);
   std::vector<gpt2::TokenId> expected;
   for (const char* const text : {"Hi", "Oh", "Who?"}) {
     for (const gpt2::TokenId id : tokenizer->encode(text)) expected.push_back(id);

@@ -67,7 +67,7 @@ class BatchRun {
     RecordHead head;     // of the next record
     std::size_t offset;  // the offset of the end of the line
     BatchRequest request;
-    std::optional<CompletionRun> run = {};      // unless the line is scored or invalid
+    std::unique_ptr<CompletionRun> run = {};    // unless the line is scored or invalid
     std::deque<CompletionChoice> choices = {};  // that have no records yet, in order
     std::optional<std::string> scored = {};     // the record, if the line has been scored
   };
@@ -202,12 +202,17 @@ void BatchRun::begin_run(Work& work) {
   completion.options.sampling.sequence = work.head.line * stride;
   completion.first = work.head.sample;
   RunEvents events;
-  if (!settings_.openai) {
+  std::unique_ptr<AnswerForm> form;
+  if (settings_.openai) {
+    const AnswerHead head = {.id = "cmpl-" + work.head.id, .model = settings_.model.name};
+    form = completion_form(head, tokenizer_, completion);
+  } else {
     events.on_choice = [&work](CompletionChoice choice) {
       work.choices.push_back(std::move(choice));
     };
   }
-  work.run.emplace(engine_, scheduler_, tokenizer_, std::move(completion), std::move(events));
+  work.run = std::make_unique<CompletionRun>(engine_, scheduler_, tokenizer_, std::move(completion),
+                                             std::move(events), std::move(form));
   work.run->advance();
 }
 
@@ -305,10 +310,8 @@ std::string BatchRun::only_record_of(Work& work) {
 
 // Returns the answer to a line in OpenAI's format.
 Json BatchRun::answer_of(Work& work) {
-  const std::vector<CompletedPrompt> prompts = work.run->result();
-  for (const CompletedPrompt& prompt : prompts) summary_.tokens += prompt.completion_tokens;
-  const AnswerHead head = {.id = "cmpl-" + work.head.id, .model = settings_.model.name};
-  return completion_json(head, work.run->request(), *tokenizer_, prompts);
+  summary_.tokens += work.run->tokens().completion;
+  return work.run->json();
 }
 
 std::string BatchRun::record_of(const Work& work, const CompletionChoice& choice) {

@@ -177,7 +177,7 @@ WrittenTexts TextsRun::write(CompletionRun& run) {
   }
   searching_.reset();
   written_.seconds = seconds_since(start);
-  const std::vector<CompletedPrompt> found = run.result();
+  const std::vector<CompletedPrompt>& found = run.result();
   output_.set_count(found.front().choices.size());
   for (const CompletionChoice& choice : found.front().choices) end(run.request(), choice);
   return std::move(written_);

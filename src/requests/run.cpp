@@ -1,0 +1,185 @@
+#include "requests/run.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/fail.h"
+#include "requests/chat.h"
+#include "requests/completion_run.h"
+#include "requests/own_form.h"
+
+namespace gpt2 {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kNumberBytes = 24, kLogprobBytes = 80;  // about, in JSON
+constexpr std::string_view kPageKind = "inspect_page";
+
+// A run without texts, whose passes are those of one call of the library.
+class CallRun : public Run {
+ public:
+  using Progress = std::function<void(double)>;
+
+  CallRun(RunEvents events, std::size_t tokens, std::size_t json_size,
+          std::function<void(const Progress&)> call, std::function<Json()> write)
+      : events_(std::move(events)),
+        tokens_(tokens),
+        json_size_(json_size),
+        call_(std::move(call)),
+        write_(std::move(write)) {}
+
+  [[nodiscard]] bool has_own_passes() const noexcept override { return true; }
+
+  void compute(const std::function<void()>& between) override {
+    if (std::exchange(is_computed_, true)) return;
+    const auto go_on = [&](double share) {
+      if (events_.on_progress) events_.on_progress(share);
+      if (between) between();
+      if (events_.goes_on && !events_.goes_on()) throw Cancelled();
+    };
+    go_on(0.0);
+    call_(go_on);
+  }
+
+  bool advance() override {
+    compute({});
+    return false;
+  }
+
+  bool step() override { return advance(); }
+  [[nodiscard]] Json json() override { return write_(); }
+  [[nodiscard]] std::size_t json_size() override { return json_size_; }
+  [[nodiscard]] RunTokens tokens() override { return {.prompt = tokens_}; }
+
+ private:
+  const RunEvents events_;
+  const std::size_t tokens_;
+  const std::size_t json_size_;
+  const std::function<void(const Progress&)> call_;
+  const std::function<Json()> write_;
+  bool is_computed_ = false;
+};
+
+// Makes a run of `compute`, which takes a function for its progress, and of `write`, which takes
+// its result.
+template <class Compute, class Write>
+std::unique_ptr<Run> call_run(RunEvents events, std::size_t tokens, std::size_t json_size,
+                              Compute compute, Write write) {
+  const auto result = std::make_shared<decltype(compute(CallRun::Progress()))>();
+  return std::make_unique<CallRun>(
+      std::move(events), tokens, json_size,
+      [=](const CallRun::Progress& progress) { *result = compute(progress); },
+      [=] { return write(*result); });
+}
+
+std::unique_ptr<Run> run_of(const RunKind& kind, CompletionRequest request, const RunContext& of,
+                            RunEvents events) {
+  auto form = kind.form(of.head, of.tokenizer, request);
+  return std::make_unique<CompletionRun>(of.engine, of.scheduler, of.tokenizer, std::move(request),
+                                         std::move(events), std::move(form));
+}
+
+std::unique_ptr<Run> run_of(const RunKind&, EmbeddingRequest request, const RunContext& of,
+                            RunEvents events) {
+  const std::size_t numbers = of.engine.model().config().n_embd * request.inputs.size();
+  const std::size_t tokens = request.tokens();
+  const auto shared = std::make_shared<const EmbeddingRequest>(std::move(request));
+  return call_run(
+      std::move(events), tokens, kNumberBytes * numbers,
+      [shared, engine = of.engine](const auto& progress) {
+        EmbedOptions options = shared->options;
+        options.progress = progress;
+        return embed(engine, shared->inputs, options);
+      },
+      [shared, model = of.head.model](const auto& vectors) {
+        return embedding_json(*shared, model, vectors);
+      });
+}
+
+std::unique_ptr<Run> run_of(const RunKind&, ScoringRequest request, const RunContext& of,
+                            RunEvents events) {
+  constexpr std::size_t kTextBytes = 1200;
+  const std::size_t texts = request.texts.size() + request.question.choices.size() + 1;
+  const std::size_t logprobs = request.tokens() * (request.options.top_logprobs + 1);
+  const std::size_t tokens = request.tokens();
+  const auto shared = std::make_shared<const ScoringRequest>(std::move(request));
+  return call_run(
+      std::move(events), tokens, kTextBytes * texts + kLogprobBytes * logprobs,
+      [shared, engine = of.engine](const auto& progress) {
+        const ScoringRequest* const requests[] = {shared.get()};
+        return std::move(run_scoring(engine, requests, progress).front());
+      },
+      [shared, tokenizer = of.tokenizer](const ScoringResult& result) {
+        return scoring_json(*shared, result, tokenizer);
+      });
+}
+
+std::unique_ptr<Run> run_of(const RunKind& kind, InspectionRequest request, const RunContext& of,
+                            RunEvents events) {
+  const Config& config = of.engine.model().config();
+  const std::size_t tokens = request.tokens.size();
+  const std::size_t weights = request.with_attention ? tokens * config.n_head : 1;
+  const std::size_t numbers = config.n_layer * tokens * (weights + 40 * (request.top + 1));
+  const auto shared = std::make_shared<const InspectionRequest>(std::move(request));
+  const bool is_page = kind.name == kPageKind;
+  return call_run(
+      std::move(events), tokens, kNumberBytes * numbers,
+      [shared, engine = of.engine](const auto& progress) {
+        return run_inspection(engine, *shared, progress);
+      },
+      [shared, is_page, model = of.head.model, engine = of.engine,
+       tokenizer = of.tokenizer](const InspectionResult& found) -> Json {
+        const InspectedModel inspected = {model, engine.model(), tokenizer};
+        if (is_page) return inspection_page(*shared, found, inspected);
+        return inspection_json(*shared, found, inspected);
+      });
+}
+
+template <auto read>
+Request read_as(const json& body, const RequestContext& context) {
+  return read(body, context);
+}
+
+// The same for OpenAI's answers that consist of texts.
+template <auto read>
+Request read_texts_as(const json& body, const RequestContext& context) {
+  if (!context.tokenizer) reject("a run of this kind needs a tokenizer, found NULL");
+  return read(body, context);
+}
+
+InspectionRequest read_page_request(const json& body, const RequestContext& context) {
+  InspectionRequest request = read_inspection_request(body, context);
+  request.with_attention = true;  // the page always shows it
+  return request;
+}
+
+constexpr RunKind kKinds[] = {
+    {"generate", read_as<read_completion_request>, own_form, /*is_own=*/true},
+    {"completions", read_texts_as<read_completion_request>, completion_form, false, "cmpl-"},
+    {"chat", read_texts_as<read_chat_request>, chat_form, false, "chatcmpl-"},
+    {"embeddings", read_as<read_embedding_request>},
+    {"score", read_as<read_texts_to_score>, nullptr, /*is_own=*/true},
+    {"choices", read_as<read_choices_to_score>},
+    {"inspect", read_as<read_inspection_request>},
+    {kPageKind, read_as<read_page_request>}};
+
+}  // namespace
+
+const RunKind& run_kind(std::string_view name) {
+  std::string names;
+  for (const RunKind& kind : kKinds) {
+    if (kind.name == name) return kind;
+    names += concat(names.empty() ? "" : ", ", kind.name);
+  }
+  reject("the kind: expected one of ", names, "; found '", name, "'");
+}
+
+std::unique_ptr<Run> make_run(const RunKind& kind, Request request, const RunContext& of,
+                              RunEvents events) {
+  return std::visit(
+      [&](auto&& read) { return run_of(kind, std::move(read), of, std::move(events)); },
+      std::move(request));
+}
+
+}  // namespace gpt2
