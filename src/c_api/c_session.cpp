@@ -24,12 +24,15 @@ Engine engine_for(const gpt2_model* model, const gpt2_engine* engine) {
   return given;
 }
 
-SharedSession& free_session(const gpt2_session* session) {
-  SharedSession& shared = *checked(session).shared;
-  if (shared.has_run) {
+SessionUse free_session(const gpt2_session* session) {
+  const std::shared_ptr<SharedSession>& shared = checked(session).shared;
+  if (shared->has_run) {
     reject("the session has a run that has not finished: finish it, or free it");
   }
-  return shared;
+  if (shared->is_used.exchange(true)) {
+    reject("the session is used twice: by two slices, two threads, or a callback and its caller");
+  }
+  return {&shared->session, {shared}};
 }
 
 namespace {
@@ -39,8 +42,7 @@ static_assert(static_cast<int>(Observed::attention_weights) == GPT2_OBSERVED_ATT
 static_assert(static_cast<int>(Observed::ln_f_output) == GPT2_OBSERVED_LN_F_OUTPUT);
 
 std::unique_ptr<gpt2_session> make_session(Session session) {
-  auto shared = std::make_shared<SharedSession>(SharedSession{.session = std::move(session)});
-  return make_handle<gpt2_session>(std::move(shared));
+  return make_handle<gpt2_session>(std::make_shared<SharedSession>(std::move(session)));
 }
 
 SessionOptions session_options_of(const char* text) {
@@ -54,14 +56,14 @@ std::span<const TokenId> tokens_of(const gpt2_token* tokens, std::size_t n_token
   return span_of(tokens, n_tokens, "the list of tokens");
 }
 
-// Converts the slices to C++. `row_size` is the member of the model's Config that is the number of
-// floats in a row of the results.
+// Converts the slices to C++, and uses their sessions. `row_size` is the member of the model's
+// Config that is the number of floats in a row of the results.
 template <class CppSlice>
 std::vector<CppSlice> slices_of(const gpt2_slice* slices, std::size_t n_slices,
-                                std::size_t Config::*row_size) {
+                                std::size_t Config::*row_size, std::vector<SessionUse>& uses) {
   std::vector<CppSlice> result;
   for (const gpt2_slice& slice : span_of(slices, n_slices, "the list of slices")) {
-    Session& session = free_session(slice.session).session;
+    Session& session = *uses.emplace_back(free_session(slice.session));
     const std::size_t row = session.model().config().*row_size;
     require_array(slice.out, slice.n_out, row * sizeof(float), "the output of a slice");
     result.push_back({&session, tokens_of(slice.tokens, slice.n_tokens),
@@ -170,35 +172,34 @@ gpt2_status gpt2_session_new(const gpt2_model* model, const gpt2_engine* engine,
 gpt2_status gpt2_session_forward(gpt2_session* session, const gpt2_token* tokens, size_t n_tokens,
                                  const float** logits) {
   return guard([&] {
-    gpt2::Session& sequence = free_session(session).session;
+    const SessionUse sequence = free_session(session);
     require(logits, "the output pointer `logits`");
-    *logits = sequence.forward(tokens_of(tokens, n_tokens)).data();
+    *logits = sequence->forward(tokens_of(tokens, n_tokens)).data();
   });
 }
 
 gpt2_status gpt2_session_append(gpt2_session* session, const gpt2_token* tokens, size_t n_tokens) {
-  return guard([&] { free_session(session).session.append(tokens_of(tokens, n_tokens)); });
+  return guard([&] { free_session(session)->append(tokens_of(tokens, n_tokens)); });
 }
 
 gpt2_status gpt2_session_rewind(gpt2_session* session, size_t position) {
-  return guard([&] { free_session(session).session.rewind(position); });
+  return guard([&] { free_session(session)->rewind(position); });
 }
 
 gpt2_status gpt2_session_slide(gpt2_session* session, size_t keep, size_t room, size_t* dropped) {
   return guard([&] {
-    gpt2::Session& sequence = free_session(session).session;
+    const SessionUse sequence = free_session(session);
     require(dropped, "the output pointer `dropped`");
-    *dropped = sequence.slide(keep, room);
+    *dropped = sequence->slide(keep, room);
   });
 }
 
 gpt2_status gpt2_session_fork(const gpt2_session* session, gpt2_session** out) {
-  return guard_new(out, [&] { return make_session(free_session(session).session.fork()); });
+  return guard_new(out, [&] { return make_session(free_session(session)->fork()); });
 }
 
 gpt2_status gpt2_session_save(const gpt2_session* session, const char* path) {
-  return guard(
-      [&] { gpt2::save_session(free_session(session).session, c_path(path, "the path")); });
+  return guard([&] { gpt2::save_session(*free_session(session), c_path(path, "the path")); });
 }
 
 gpt2_status gpt2_session_load(const gpt2_model* model, const gpt2_engine* engine, const char* path,
@@ -236,7 +237,8 @@ void gpt2_session_free(gpt2_session* session) { release(session); }
 
 gpt2_status gpt2_forward(const gpt2_slice* slices, size_t n_slices, const gpt2_observer* observer) {
   return guard([&] {
-    const auto given = slices_of<gpt2::Slice>(slices, n_slices, &gpt2::Config::vocab_size);
+    std::vector<SessionUse> uses;
+    const auto given = slices_of<gpt2::Slice>(slices, n_slices, &gpt2::Config::vocab_size, uses);
     if (observer == nullptr) return gpt2::forward(given);
     gpt2::forward(given, observer_of(observer));
   });
@@ -244,7 +246,8 @@ gpt2_status gpt2_forward(const gpt2_slice* slices, size_t n_slices, const gpt2_o
 
 gpt2_status gpt2_hidden_states(const gpt2_slice* slices, size_t n_slices, int32_t layer) {
   return guard([&] {
-    const auto given = slices_of<gpt2::HiddenSlice>(slices, n_slices, &gpt2::Config::n_embd);
+    std::vector<SessionUse> uses;
+    const auto given = slices_of<gpt2::HiddenSlice>(slices, n_slices, &gpt2::Config::n_embd, uses);
     if (given.empty()) return;
     gpt2::hidden_states(given, layer_of(layer, given[0].session->model().config()));
   });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,7 +43,8 @@ namespace gpt2::c_api {
 /// A session, which its handle and a run in it keep alive.
 struct SharedSession {
   Session session;
-  bool has_run = false;  ///< whether a run in it has not finished
+  std::atomic<bool> has_run = false;  ///< whether a run in it has not finished
+  std::atomic<bool> is_used = false;  ///< whether a SessionUse has it
 };
 
 }  // namespace gpt2::c_api
@@ -63,7 +65,15 @@ Engine engine_for(const gpt2_model* model, const gpt2_engine* engine);
 /// if a callback frees the handle.
 std::optional<Tokenizer> optional_tokenizer(const gpt2_tokenizer* tokenizer);
 
-/// Returns the session, to be changed. Throws Error(invalid_argument) if a run uses it.
-SharedSession& free_session(const gpt2_session* session);
+/// A session that nobody else may use until this is destroyed.
+struct EndUse {
+  std::shared_ptr<SharedSession> of;
+  void operator()(const Session*) const { of->is_used = false; }
+};
+using SessionUse = std::unique_ptr<Session, EndUse>;
+
+/// Returns the session, to be changed. Throws Error(invalid_argument) if a run, another thread, or
+/// a call further up on the stack uses it.
+SessionUse free_session(const gpt2_session* session);
 
 }  // namespace gpt2::c_api

@@ -174,6 +174,14 @@ static int never_called(void* user, const gpt2_observation* observation) {
   return 0;
 }
 
+// A session that is in a pass takes no other call.
+static int use_again(void* user, const gpt2_observation* observation) {
+  (void)observation;
+  REFUSED(gpt2_session_append(session, ids, 1), "used twice");
+  *(int*)user = 1;
+  return 0;
+}
+
 static void test_passes(void) {
   float out[1];
   gpt2_slice slice = {session, ids, 2, NULL, 1};
@@ -195,6 +203,11 @@ static void test_passes(void) {
   REFUSED(gpt2_hidden_states(&slice, 1, 7), "expected -7 to 6, found 7");
   REFUSED(gpt2_hidden_states(&slice, 1, -8), "found -8");
   REFUSED(gpt2_forward(&slice, 1, &observer), "needs a function `see` or `change`");
+  int is_called = 0;
+  observer.see = use_again;
+  observer.user = &is_called;
+  CHECK(gpt2_forward(&slice, 1, &observer) == GPT2_CANCELLED && is_called);
+  CHECK(gpt2_session_rewind(session, 0) == GPT2_OK);
   observer.see = never_called;
   slice.tokens = NULL;
   REFUSED(gpt2_forward(&slice, 1, NULL), "the list of tokens is NULL");

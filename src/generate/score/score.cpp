@@ -143,17 +143,21 @@ void ChoiceQuestion::check(const Config& config) const {
   }
 }
 
-namespace {
-
-// Scores questions that were checked.
-std::vector<std::vector<ChoiceScore>> score_questions(
+std::vector<std::vector<ChoiceScore>> score_choices(
     const Engine& engine, std::span<const ChoiceQuestion> questions, std::size_t top_logprobs,
     const std::function<void(double share)>& progress) {
   const DefaultFloatState state;
-  check_top_logprobs(top_logprobs, engine.model().config().vocab_size);
+  const Config& config = engine.model().config();
+  check_top_logprobs(top_logprobs, config.vocab_size);
   std::vector<std::vector<ChoiceScore>> scores;
   std::vector<ScoreTask> tasks;
   for (const ChoiceQuestion& question : questions) {
+    try {
+      question.check(config);
+    } catch (const Error& error) {
+      if (questions.size() == 1) throw;
+      throw Error(error.code(), concat("question ", scores.size() + 1, ": ", error.what()));
+    }
     auto& of_question = scores.emplace_back(question.choices.size());
     if (of_question.empty()) continue;
     ScoreTask& task = tasks.emplace_back(ScoreTask{question.context, {}});
@@ -175,29 +179,13 @@ std::vector<std::vector<ChoiceScore>> score_questions(
   return scores;
 }
 
-}  // namespace
-
-std::vector<std::vector<ChoiceScore>> score_choices(
-    const Engine& engine, std::span<const ChoiceQuestion> questions, std::size_t top_logprobs,
-    const std::function<void(double share)>& progress) {
-  for (std::size_t i = 0; i < questions.size(); ++i) {
-    try {
-      questions[i].check(engine.model().config());
-    } catch (const Error& error) {
-      throw Error(error.code(), concat("question ", i + 1, ": ", error.what()));
-    }
-  }
-  return score_questions(engine, questions, top_logprobs, progress);
-}
-
 std::vector<ChoiceScore> score_choices(const Engine& engine, std::span<const TokenId> context,
                                        std::span<const std::vector<TokenId>> choices,
                                        std::size_t top_logprobs,
                                        const std::function<void(double share)>& progress) {
   const ChoiceQuestion question = {{context.begin(), context.end()},
                                    {choices.begin(), choices.end()}};
-  question.check(engine.model().config());
-  return std::move(score_questions(engine, {&question, 1}, top_logprobs, progress).front());
+  return std::move(score_choices(engine, {&question, 1}, top_logprobs, progress).front());
 }
 
 }  // namespace gpt2
