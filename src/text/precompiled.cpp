@@ -2,6 +2,7 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <limits>
 #include <span>
 
@@ -35,6 +36,7 @@ Precompiled::Match Precompiled::match(std::string_view text, Which which) const 
   std::size_t value = 0;
   std::size_t length = 0;
   std::size_t node = units_.empty() ? 0 : children(units_[0]);
+  text = text.substr(0, kMaxBytes);
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     node ^= byte;
@@ -47,7 +49,7 @@ Precompiled::Match Precompiled::match(std::string_view text, Which which) const 
     if (which == Which::shortest) break;
   }
   if (length == 0 || value >= replacements_.size()) return {{}, length};
-  const std::string_view rest = std::string_view(replacements_).substr(value);
+  const std::string_view rest = std::string_view(replacements_).substr(value, kMaxBytes);
   return {rest.substr(0, rest.find('\0')), length};
 }
 
@@ -94,49 +96,41 @@ Precompiled::Match first_match(const SentencePieceNormalizer& rules, std::string
 }  // namespace
 
 // As Normalizer::Normalize of SentencePiece 0.1.97.
-std::string SentencePieceNormalizer::normalize(std::string_view text,
-                                               std::vector<std::uint32_t>* origins) const {
+TextView SentencePieceNormalizer::normalize(const TextView& text, bool with_origins,
+                                            TextBuffer& buffer) const {
+  constexpr std::size_t kMaxSize = std::numeric_limits<std::int32_t>::max();
   const std::string_view space = escape_whitespaces ? "\xe2\x96\x81" : " ";
-  constexpr std::size_t kMaxBytes = std::numeric_limits<std::int32_t>::max();
-  std::string out;
-  std::size_t at = 0;
-  if (origins != nullptr) origins->clear();
-  const auto append = [&](std::string_view part) {
+  auto& [out, origins] = buffer;
+  out.clear();
+  origins.clear();
+  const auto append = [&](std::string_view part, TextRange range) {
     out += part;
-    if (origins != nullptr) origins->resize(out.size(), static_cast<std::uint32_t>(at));
+    if (with_origins) origins.resize(out.size(), range);
   };
-  if (remove_extra_whitespaces) {
-    while (at < text.size()) {
-      const Precompiled::Match match = first_match(*this, text.substr(at));
-      if (match.replacement != " ") break;
-      at += match.length;
+  bool is_after_space = remove_extra_whitespaces;
+  for (std::string_view rest = text.text; !rest.empty();) {
+    auto [part, length] = first_match(*this, rest);
+    const std::size_t at = text.text.size() - rest.size();
+    rest.remove_prefix(length);
+    while (is_after_space && part.starts_with(' ')) part.remove_prefix(1);
+    if (part.empty()) continue;
+    is_after_space = remove_extra_whitespaces && part.ends_with(' ');
+    const TextRange range = text.range(at, at + length);
+    const bool has_prefix = out.empty() && add_dummy_prefix && !treat_whitespace_as_suffix;
+    if (has_prefix) append(space, {range.begin, range.begin});
+    while (!part.empty()) {
+      const std::size_t unchanged = std::min(part.find(' '), part.size());
+      append(unchanged > 0 ? part.substr(0, unchanged) : space, range);
+      part.remove_prefix(std::max<std::size_t>(unchanged, 1));
     }
+    if (out.size() > kMaxSize) reject("the normalized text has more than ", kMaxSize, " bytes");
   }
-  if (at < text.size()) {
-    out.reserve(text.size() - at + text.size() / 4);
-    if (add_dummy_prefix && !treat_whitespace_as_suffix) append(space);
-    bool is_after_space = remove_extra_whitespaces;
-    while (at < text.size()) {
-      auto [part, length] = first_match(*this, text.substr(at));
-      while (is_after_space && part.starts_with(' ')) part.remove_prefix(1);
-      if (!part.empty()) is_after_space = remove_extra_whitespaces && part.ends_with(' ');
-      for (std::size_t i = 0; i < part.size(); ++i) {
-        append(part[i] == ' ' ? space : part.substr(i, 1));
-      }
-      if (out.size() > kMaxBytes) reject("the normalized text has more than ", kMaxBytes, " bytes");
-      at += length;
-    }
-    if (remove_extra_whitespaces) {
-      while (out.ends_with(space)) {
-        out.resize(out.size() - space.size());
-        if (origins != nullptr) at = (*origins)[out.size()];
-      }
-    }
-    if (origins != nullptr) origins->resize(out.size());
-    if (add_dummy_prefix && treat_whitespace_as_suffix) append(space);
-  }
-  if (origins != nullptr) origins->push_back(static_cast<std::uint32_t>(at));
-  return out;
+  while (remove_extra_whitespaces && out.ends_with(space)) out.resize(out.size() - space.size());
+  if (with_origins) origins.resize(out.size());
+  const std::size_t end = origins.empty() ? 0 : origins.back().end;
+  const bool has_suffix = !out.empty() && add_dummy_prefix && treat_whitespace_as_suffix;
+  if (has_suffix) append(space, {end, end});
+  return {out, with_origins ? origins.data() : nullptr, text.begin};
 }
 
 }  // namespace gpt2

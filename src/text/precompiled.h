@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/normalizer.h"
 #include "text/piece_trie.h"
 
 namespace gpt2 {
@@ -14,6 +15,10 @@ namespace gpt2 {
 /// which has a replacement. Immutable.
 class Precompiled {
  public:
+  /// The max bytes of a string with a rule and of a replacement, which bound the time for each
+  /// place of a text. What is longer is cut off.
+  static constexpr std::size_t kMaxBytes = 1024;
+
   /// Has no rules.
   Precompiled() = default;
 
@@ -53,12 +58,10 @@ struct SentencePieceNormalizer {
   bool remove_extra_whitespaces = true;     ///< at both ends, and each space that follows a space
   bool escape_whitespaces = true;           ///< a space becomes U+2581
 
-  /// Returns the normalized text. Bytes that are not UTF-8 become U+FFFD. If `origins` is not null,
-  /// sets it to where in `text` each byte of the result comes from, and one more, where the last of
-  /// them ends: the range of a token is from the origin of its first byte to that of the byte after
-  /// its last one. Throws Error(invalid_argument) if the result has 2 GiB.
-  [[nodiscard]] std::string normalize(std::string_view text,
-                                      std::vector<std::uint32_t>* origins = nullptr) const;
+  /// Writes the normalized text to `buffer`, and returns a view of it. Bytes that are not UTF-8
+  /// become U+FFFD. Throws Error(invalid_argument) if the result has 2 GiB.
+  /// REQUIRES: `buffer` does not own the text.
+  TextView normalize(const TextView& text, bool with_origins, TextBuffer& buffer) const;
 };
 
 }  // namespace gpt2

@@ -16,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         at += rules.rewrite(text, at, out);
       }
     }
-    static_cast<void>(SentencePieceNormalizer{.precompiled_charsmap = rules}.normalize(bytes));
+    TextBuffer buffer;
+    SentencePieceNormalizer{.precompiled_charsmap = rules}.normalize({bytes}, true, buffer);
   });
   return 0;
 }

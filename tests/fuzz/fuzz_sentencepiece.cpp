@@ -9,10 +9,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const SentencePieceFile file = read_sentencepiece_file(bytes, "file");
     const Unigram model(file.pieces, file.options);
     for (const std::string_view text : {fuzz::kText, bytes.substr(0, 2048)}) {
-      std::vector<std::uint32_t> origins;
-      const std::string normalized = file.normalizer.normalize(text, &origins);
-      if (origins.size() != normalized.size() + 1 || origins.back() > text.size()) {
-        __builtin_trap();
+      TextBuffer buffer;
+      const std::string_view normalized = file.normalizer.normalize({text}, true, buffer).text;
+      if (buffer.origins.size() != normalized.size()) __builtin_trap();
+      for (const TextRange& range : buffer.origins) {
+        if (range.begin > range.end || range.end > text.size()) __builtin_trap();
       }
       std::vector<TokenId> ids;
       std::vector<std::uint32_t> ends;
@@ -21,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       std::uint32_t begin = 0;
       for (std::size_t i = 0; i < ids.size(); ++i) {
         const Piece& piece = file.pieces.at(static_cast<std::size_t>(ids[i]));
-        const std::string_view part = std::string_view(normalized).substr(begin, ends[i] - begin);
+        const std::string_view part = normalized.substr(begin, ends[i] - begin);
         const bool is_text = piece.kind == Piece::Kind::normal && piece.text.front() != '<';
         if (part.empty() || (is_text && part != piece.text)) __builtin_trap();
         begin = ends[i];

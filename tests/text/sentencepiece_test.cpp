@@ -51,12 +51,11 @@ TEST_CASE("ids equal those of SentencePiece") {
   for (const nlohmann::json& one : read_lines(kGoldens / folder / "cases.jsonl")) {
     const auto text = one.at("text").get<std::string>();
     CAPTURE(folder, text);
-    std::vector<std::uint32_t> origins;
-    const std::string normalized = file.normalizer.normalize(text, &origins);
-    CHECK(file.normalizer.normalize(text) == normalized);
-    CHECK(origins.size() == normalized.size() + 1);
-    CHECK(std::ranges::is_sorted(origins));
-    CHECK(origins.back() <= text.size());
+    TextBuffer buffer;
+    const std::string normalized(file.normalizer.normalize({text}, false, buffer).text);
+    CHECK(file.normalizer.normalize({text}, true, buffer).text == normalized);
+    CHECK(buffer.origins.size() == normalized.size());
+    CHECK(std::ranges::is_sorted(buffer.origins, {}, &TextRange::begin));
     const char* const expected = one.contains("ids_sentencepiece") ? "ids_sentencepiece" : "ids";
     CHECK(ids_of(model, normalized) == one.at(expected).get<std::vector<TokenId>>());
   }
@@ -113,15 +112,16 @@ TEST_CASE("BPE merges the pair with the largest score, from left to right") {
 
 TEST_CASE("the normalizer knows where each byte comes from") {
   SentencePieceNormalizer normalizer;
-  std::vector<std::uint32_t> origins;
-  CHECK(normalizer.normalize(" a  \xff ", &origins) == "\u2581a\u2581\uFFFD");
-  CHECK(origins == std::vector<std::uint32_t>{1, 1, 1, 1, 2, 2, 2, 4, 4, 4, 5});
-  CHECK(normalizer.normalize("  ", &origins).empty());
-  CHECK(origins == std::vector<std::uint32_t>{2});
+  TextBuffer buffer;
+  const TextRange a = {1, 2}, space = {2, 3}, wrong = {4, 5};
+  CHECK(normalizer.normalize({" a  \xff "}, true, buffer).text == "\u2581a\u2581\uFFFD");
+  CHECK(buffer.origins == std::vector<TextRange>{
+                              {1, 1}, {1, 1}, {1, 1}, a, space, space, space, wrong, wrong, wrong});
+  CHECK(normalizer.normalize({"  "}, true, buffer).text.empty());
   normalizer.treat_whitespace_as_suffix = true;
   normalizer.escape_whitespaces = false;
-  CHECK(normalizer.normalize(" a  b ", &origins) == "a b ");
-  CHECK(origins == std::vector<std::uint32_t>{1, 2, 4, 5, 5});
+  CHECK(normalizer.normalize({" a  b "}, true, buffer).text == "a b ");
+  CHECK(buffer.origins == std::vector<TextRange>{a, space, wrong, {5, 5}});
 }
 
 TEST_CASE("a rule is applied to the longest text, and in HuggingFace's form to a grapheme") {
