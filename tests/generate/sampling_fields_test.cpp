@@ -1,13 +1,12 @@
 // Tries every row of the table of sampling options at both ends of its range, just outside of them
-// and with a value of another type, through every door: the library, generation_config.json, the C
-// interface, Python, the lines of `gpt2 batch` and the options of the command. All doors must
-// give the same verdict, and a refusal must name the option.
+// and with a value of another type, through each kind of door: the struct of the library,
+// generation_config.json, the JSON of the C interface (which Python and the lines of gpt2 batch
+// share), and the text of the command. All must give the same verdict, and a refusal must name the
+// option.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -158,19 +157,6 @@ std::string dashed(std::string name) {
   return "--" + name;
 }
 
-// One line of a process for each case: "ok", or a message.
-std::string verdict_of(const std::string& line) { return line == "ok" ? kAccepted : line; }
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
-
 }  // namespace
 
 TEST_CASE("every sampling option has the same range in the library") {
@@ -220,27 +206,6 @@ TEST_CASE("a value that is written as JSON reads back, also from generation_conf
   });
 }
 
-TEST_CASE("every sampling option has the same range in the lines of batch") {
-  const test::TemporaryDirectory place;
-  std::string lines;
-  std::vector<const Case*> written;
-  for (const Case& one : cases()) {
-    if (one.name == "sequence") continue;  // the number of the line determines it
-    lines += json{{"prompt", "a"}, {"max_new_tokens", 1}, {one.name, one.value}}.dump() + "\n";
-    written.push_back(&one);
-  }
-  const auto in = place.write("in.jsonl", lines);
-  const auto out = place.path() / "out.jsonl";
-  CHECK(test::run({"batch", in.string(), "-o", out.string()}).status == 3);
-  std::ifstream file(out);
-  const auto records = lines_of({std::istreambuf_iterator<char>(file), {}});
-  REQUIRE(records.size() == written.size());
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const json record = json::parse(records[i]);
-    check_verdict(*written[i], record.value("error", kAccepted));
-  }
-}
-
 TEST_CASE("every sampling option has the same range in the options of the command") {
   const test::TemporaryDirectory place;
   const auto in = place.write("empty", "");
@@ -261,24 +226,5 @@ TEST_CASE("every sampling option has the same range in the options of the comman
     check_verdict(one, outcome.status == 0 ? kAccepted : outcome.err, dashed(one.name));
   }
 }
-
-#ifdef GPT2_PYTHON
-TEST_CASE("every sampling option has the same range in Python") {
-  std::string lines;
-  for (const Case& one : cases()) lines += json{one.name, one.value}.dump() + "\n";
-  const test::Outcome outcome =
-      test::run({GPT2_OPTION_FIELDS_SCRIPT},
-                {.input = lines,
-                 .environment = {"PYTHONPATH=" GPT2_PYTHON_PACKAGE, "PYTHONDONTWRITEBYTECODE=1",
-                                 "GPT2CPP_LIBRARY=" GPT2_SHARED_LIBRARY},
-                 .program = GPT2_PYTHON});
-  CHECK(outcome.err == "");
-  const auto verdicts = lines_of(outcome.out);
-  REQUIRE(verdicts.size() == cases().size());
-  for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    check_verdict(cases()[i], verdict_of(verdicts[i]));
-  }
-}
-#endif
 
 }  // namespace gpt2::test::sampling_fields_test

@@ -2,7 +2,6 @@
 #include "gpt2/session.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -10,8 +9,6 @@
 
 #include "gpt2/error.h"
 #include "gpt2/generate.h"
-#include "gpt2/runtime.h"
-#include "measure/random_model.h"
 #include "model/engine_impl.h"
 #include "support/catch.h"
 #include "support/passes.h"
@@ -94,23 +91,6 @@ TEST_CASE("invalid passes are refused and change nothing") {
   CHECK_THROWS_AS(Engine(model, {.threads = EngineOptions::kMaxThreads + 1}), Error);
   CHECK_THROWS_AS(session.set_history({.written = 3}), Error);
   CHECK(session.position() == 2);
-}
-
-TEST_CASE("a small model uses few threads unless a number is given") {
-  const auto model = [](std::size_t n_embd) {
-    return random_model(
-        {.vocab_size = 64, .n_positions = 8, .n_embd = n_embd, .n_layer = 2, .n_head = 1},
-        {.dtype = WeightType::f32});
-  };
-  const Model tiny = model(32);  // 48 KiB a layer
-  CHECK(useful_threads(tiny, 1, 8) == 1);
-  CHECK(useful_threads(tiny, 512, 8) > 1);
-  const Model middling = model(128);  // 768 KiB a layer
-  CHECK(useful_threads(middling, 1, 8) == 2);
-  CHECK(useful_threads(middling, 1, 1) == 1);
-  CHECK(useful_threads(model(512), 1, 8) == 8);  // 12 MiB a layer
-  CHECK(Engine(tiny, {.threads = 3}).impl().fewer_threads == false);
-  CHECK(Engine(tiny).impl().fewer_threads == true);
 }
 
 TEST_CASE("sessions made from a model share one engine") {

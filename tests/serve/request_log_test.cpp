@@ -48,19 +48,15 @@ TEST_CASE("each answer has an id in its header, which is that of the body if thi
     return id;
   };
   const json hello = {{"messages", {{{"role", "user"}, {"content", "Hello"}}}}, {"max_tokens", 3}};
-  for (int i = 0; i < 2; ++i) {
-    const HttpResponse whole = server.post("/v1/completions", kNormal);
-    CHECK(id_of(whole) == whole.json()["id"]);
-    const HttpResponse chat = server.post("/v1/chat/completions", hello);
-    CHECK(id_of(chat) == chat.json()["id"]);
-    json streamed = kNormal;
-    streamed["stream"] = true;
-    const HttpResponse stream = server.post("/v1/completions", streamed);
-    CHECK(id_of(stream) == json::parse(stream.events().front())["id"]);
-  }
-  for (const char* const path : {"/health", "/metrics", "/v1/models", "/", "/nothing"}) {
-    id_of(server.get(path));
-  }
+  const HttpResponse whole = server.post("/v1/completions", kNormal);
+  CHECK(id_of(whole) == whole.json()["id"]);
+  const HttpResponse chat = server.post("/v1/chat/completions", hello);
+  CHECK(id_of(chat) == chat.json()["id"]);
+  json streamed = kNormal;
+  streamed["stream"] = true;
+  const HttpResponse stream = server.post("/v1/completions", streamed);
+  CHECK(id_of(stream) == json::parse(stream.events().front())["id"]);
+  for (const char* const path : {"/health", "/nothing"}) id_of(server.get(path));
   id_of(server.post("/v1/embeddings", {{"input", "a"}}));
   id_of(server.post("/v1/completions", {{"prompt", 5}}));
   id_of(server.post("/v1/completions", {{"model", "other"}}));
