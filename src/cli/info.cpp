@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "cli/commands.h"
-#include "cli/generate/draft.h"
 #include "cli/model.h"
 #include "cli/quantization_cost.h"
 #include "cli/terminal/console.h"

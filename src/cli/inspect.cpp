@@ -18,7 +18,6 @@
 #include "cli/model.h"
 #include "cli/replaceable.h"
 #include "cli/terminal/console.h"
-#include "cli/terminal/layout.h"
 #include "cli/tokens.h"
 #include "requests/inspection.h"
 #include "requests/tokens.h"
@@ -153,10 +152,7 @@ class Summary {
  public:
   Summary(const InspectionRequest& request, const InspectionResult& result,
           const InspectedModel& of)
-      : tokens_(request.tokens),
-        result_(result),
-        of_(of),
-        columns_(std::max<std::size_t>(text_columns(stdout), 60)) {}
+      : tokens_(request.tokens), result_(result), of_(of) {}
 
   [[nodiscard]] std::string text() const {
     return title() + losses() + tokens() + norms() + predictions();
@@ -178,13 +174,13 @@ class Summary {
     for (const auto& [side, found] :
          {std::pair("changed", &result_.found), {"unchanged", &*result_.unchanged}}) {
       text += format("%-10s loss %.4f, next: ", side, loss_of(*found)) +
-              likely(found->lens.back().back().top, columns_ - 40) + '\n';
+              likely(found->lens.back().back().top, 40) + '\n';
     }
     return text;
   }
 
   [[nodiscard]] std::string section(const std::string& what, const char* names) const {
-    const std::string text = filled_paragraphs(what, columns_);
+    const std::string text = filled_paragraphs(what);
     return text + (text.ends_with('\n') ? "" : "\n") + names;
   }
 
@@ -214,7 +210,7 @@ class Summary {
       text += fitted(shown(tokens_[t]), 16);
       text += t == 0 ? "       -      -"
                      : format("%8.2f %6zu  ", double{score.logprob}, score.rank) +
-                           likely(score.top, columns_ - 34);
+                           likely(score.top, 46);
       text += '\n';
     }
     return text;
@@ -245,7 +241,7 @@ class Summary {
       const LensInspection& lens = result_.found.lens[layer].back();
       const std::string name = layer == 0 ? "the embeddings" : concat("block ", layer - 1);
       text += format("%-21s %9.3f  ", name.c_str(), double{lens.kl}) +
-              likely(lens.top, columns_ - 34) + '\n';
+              likely(lens.top, 46) + '\n';
     }
     return text;
   }
@@ -253,7 +249,6 @@ class Summary {
   const std::vector<TokenId>& tokens_;
   const InspectionResult& result_;
   const InspectedModel& of_;
-  const std::size_t columns_;
 };
 
 }  // namespace

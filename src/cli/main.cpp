@@ -8,7 +8,6 @@
 #include "cli/system/interrupts.h"
 #include "cli/system/terminal.h"
 #include "cli/terminal/console.h"
-#include "cli/terminal/layout.h"
 #include "gpt2/version.h"
 
 namespace gpt2::cli {
@@ -86,7 +85,7 @@ int run(Arguments arguments) {
   if (!arguments.empty() && arguments[0] == "help") arguments = help_arguments(arguments);
   const std::string first = arguments.empty() ? "" : arguments.front();
   if (first == "-h" || first == "--help") {
-    write_stdout(filled_paragraphs(kHelp, text_columns(stdout)));
+    write_stdout(kHelp);
     return 0;
   }
   if (first == "-V" || first == "--version") {

@@ -118,6 +118,8 @@ Models load_models(const ModelSettings& settings) {
                           tokens, " tokens, found one with ", of_draft));
 }
 
+std::size_t draft_bytes(const Model& model) noexcept { return model.parameter_count() * 9 / 16; }
+
 Tokenizer load_tokenizer(const std::filesystem::path& model, bool takes_tokens) {
   try {
     return Tokenizer::load(model);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -68,6 +69,10 @@ struct Models {
 /// Loads them. A copy is made from the same files, which are read once. Throws UsageError for a
 /// draft of another vocabulary. REQUIRES: settings.find() has been called.
 [[nodiscard]] Models load_models(const ModelSettings& settings);
+
+/// Returns the size of an int4 copy of the model in bytes: 4 bits for each weight, and 16 for each
+/// block of 32 weights.
+[[nodiscard]] std::size_t draft_bytes(const Model& model) noexcept;
 
 /// Loads the tokenizer. If the model has none, the error message also suggests --tokens, provided
 /// that the command `takes_tokens`.

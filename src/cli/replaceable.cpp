@@ -19,6 +19,15 @@ void require_replaceable(const std::filesystem::path& file, const std::string& k
   reject(file.string(), " is not ", kind, ", so it is not replaced by one: give another file");
 }
 
+void check_state_file(const std::filesystem::path& file) {
+  require_replaceable(file, "the state of a session", is_session_file);
+}
+
+void save_state(const Session& session, const std::filesystem::path& file) {
+  check_state_file(file);
+  save_session(session, file);
+}
+
 IsKind begins_with(std::string_view bytes) {
   return [bytes = std::string(bytes)](const std::filesystem::path& file) {
     return text_of(MappedFile(file).bytes()).starts_with(bytes);

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "gpt2/session.h"
+
 // Which files a command may replace by its output.
 
 namespace gpt2::cli {
@@ -17,6 +19,13 @@ using IsKind = std::function<bool(const std::filesystem::path&)>;
 /// mistake. `kind` is for the message: "the state of a session". Call it before long work.
 void require_replaceable(const std::filesystem::path& file, const std::string& kind,
                          const IsKind& is_kind);
+
+/// Throws Error unless the state of a session can be written to the file.
+void check_state_file(const std::filesystem::path& file);
+
+/// Saves the state of a session to the file. Throws Error if check_state_file() or save_session()
+/// throws it.
+void save_state(const Session& session, const std::filesystem::path& file);
 
 /// Returns a function that says whether a file begins with these bytes.
 [[nodiscard]] IsKind begins_with(std::string_view bytes);

@@ -213,9 +213,7 @@ TEST_CASE("--hf-defaults uses the settings in generation_config.json") {
   // The tokens 100 and 101, which are d and e, end a text.
   CHECK(with(R"({"eos_token_id": [100, 101]})", {"a"}) == "abc");
 
-  CHECK(with(R"({"max_length": 3})", {"abc"}) ==
-        "gpt2: the prompt has 3 tokens, but max_length in the model's generation config is 3 and "
-        "includes the prompt: shorten the prompt or give --max-new-tokens\n");
+  CHECK(with(R"({"max_length": 3})", {"abc"}).starts_with("gpt2: max_length: expected more than"));
   CHECK(with(R"({"penalty_alpha": 0.5})", {"a"}) ==
         "gpt2: " + (directory.path() / "generation_config.json").string() +
             ": penalty_alpha is 0.5, which is not implemented; remove it "

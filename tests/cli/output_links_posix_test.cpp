@@ -32,12 +32,7 @@ Outcome save_session(const Batch& place, const std::string& output) {
              {.input = "ab\n/save " + output + "\n", .directory = place.directory.path()});
 }
 
-Outcome write_text(const Batch& place, const std::string& output) {
-  return run({"-i", "-m", alphabet_model(), "-n", "1"},
-             {.input = "ab\n/write " + output + "\n", .directory = place.directory.path()});
-}
-
-const std::vector<Writer> kWriters = {write_records, write_page, save_session, write_text};
+const std::vector<Writer> kWriters = {write_records, write_page, save_session};
 
 }  // namespace
 

@@ -115,7 +115,7 @@ violations() (
   # text is being written, or computes while the server speaks with its clients.
   grep -rHn --include='*.h' --include='*.cpp' -E 'std::(j?thread|async)\b|# *pragma +omp|pthread_create' include src |
     grep -v -E '^src/base/team.cpp:.*pragma omp parallel' |
-    grep -v -E '^src/(base/(team|system/threads_[a-z]+)|cli/generate/draft|serve/worker)\.(h|cpp):[0-9]+:[^#]*$|hardware_concurrency|std::thread::id' |
+    grep -v -E '^src/(base/(team|system/threads_[a-z]+)|cli/generate/command|serve/worker)\.(h|cpp):[0-9]+:[^#]*$|hardware_concurrency|std::thread::id' |
     sed 's/$/: threads belong in src\/base\/team.cpp/' || true
 
   # src/serve stands on POSIX sockets, and editor.cpp on libedit, which is for terminals of POSIX.

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "base/paths.h"
-#include "cli/options/fields.h"
 #include "cli/terminal/console.h"
 #include "gpt2/version.h"
 #include "requests/completion_request.h"

@@ -14,7 +14,6 @@
 #include "cli/commands.h"
 #include "cli/model.h"
 #include "cli/terminal/console.h"
-#include "cli/terminal/layout.h"
 #include "gpt2/model_files.h"
 #include "gpt2/runtime.h"
 #include "gpt2/version.h"
@@ -276,9 +275,8 @@ int bench(const Arguments& arguments) {
   if (settings.dtypes.empty()) settings.dtypes = subject.default_dtypes();
   const int threads = settings.all_threads();
   const std::string isa(isa_name());
-  settings.print(filled_paragraphs(
-      concat(subject.name(), ", ", counted(static_cast<std::size_t>(threads), "thread"), ", ", isa),
-      text_columns(stdout)));
+  settings.print(concat(subject.name(), ", ", counted(static_cast<std::size_t>(threads), "thread"),
+                        ", ", isa, "\n"));
   Json all = {{"version", GPT2_VERSION_STRING},
               {"model", subject.name()},
               {"threads", threads},

@@ -1,24 +1,103 @@
 #include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <future>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/paths.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/generate/draft.h"
-#include "cli/generate/output.h"
-#include "cli/generate/prompt.h"
 #include "cli/generate/settings.h"
-#include "cli/generate/state_file.h"
 #include "cli/generate/talk.h"
 #include "cli/generate/texts.h"
+#include "cli/replaceable.h"
 #include "cli/terminal/console.h"
+#include "cli/tokens.h"
 #include "gpt2/generate.h"
+#include "gpt2/runtime.h"
+#include "requests/tokens.h"
 
 namespace gpt2::cli {
 namespace {
+
+std::string read_text(const GenerateSettings& settings) {
+  if (settings.prompt) return *settings.prompt;
+  const std::string& file = settings.prompt_file;
+  if (file.empty() && is_terminal(stdin)) return "";
+  return read_prompt_input(file.empty() ? "-" : file);
+}
+
+// Returns the prompt that the arguments give, in full or as a file; if they give none, reads standard
+// input, unless that is a terminal. `before` is the number of tokens in the session of --state,
+// which the prompt follows.
+Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
+                   const Config& config, std::size_t before) {
+  std::string text = read_text(settings);
+  auto tokens = tokenizer ? encode(*tokenizer, text, {.add_special_tokens = before == 0})
+                          : parse_tokens(text, config.vocab_size);
+  if (!tokenizer) text = join(tokens);
+  // The session refuses a prompt for which it has no room.
+  if (before != 0) return {std::move(tokens), std::move(text)};
+  if (tokens.empty()) tokens = {first_token(tokenizer, config)};
+  const std::size_t size = tokens.size();
+  const Writing& writing = settings.writing;
+  const std::size_t removed = fit_context(tokens, writing.truncate, writing.options.max_new_tokens,
+                                          config.n_positions, "--truncate");
+  if (removed != 0) {
+    print_error(concat("the prompt has ", size, " tokens, but the model takes at most ",
+                       config.n_positions, ": the first ", removed, " are left out"));
+  }
+  return {std::move(tokens), std::move(text)};
+}
+
+// Returns whether --draft auto makes an int4 draft for this text. It does if reading the weights
+// takes most of the time, which is the case if the caches hold only a small part of them; if the
+// text is long enough to save more time than quantizing takes; and if there is enough memory.
+bool gains_from_draft(const Model& model, const GenerationOptions& options) {
+  constexpr std::size_t kCaches = std::size_t{64} << 20;  // the size of a large cache
+  constexpr std::size_t kLongText = 128;
+  const std::size_t bytes = model.bytes_per_token();
+  const std::size_t of_draft = draft_bytes(model);
+  const bool is_large = bytes > kCaches && bytes > of_draft;
+  return is_large && options.max_new_tokens >= kLongText && of_draft < available_memory() / 4;
+}
+
+// Makes an int4 copy of a model on a separate thread, so that the text need not wait for it.
+class BackgroundDraft {
+ public:
+  explicit BackgroundDraft(const Model& model) : model_(model) {}
+
+  // Waits for the thread if it was started.
+  ~BackgroundDraft() {
+    if (thread_.joinable()) thread_.join();
+  }
+  BackgroundDraft(const BackgroundDraft&) = delete;
+  BackgroundDraft& operator=(const BackgroundDraft&) = delete;
+
+  // For GenerationOptions::pending_draft.
+  [[nodiscard]] std::shared_future<Model> future() { return promise_.get_future(); }
+
+  // Starts the thread. Later calls do nothing.
+  void start() {
+    if (thread_.joinable()) return;
+    thread_ = std::thread([this] {
+      try {
+        promise_.set_value(model_.to(WeightType::int4));
+      } catch (...) {
+        promise_.set_exception(std::current_exception());
+      }
+    });
+  }
+
+ private:
+  Model model_;
+  std::promise<Model> promise_;
+  std::thread thread_;
+};
 
 // Returns the options of the command line. Converts a max_length, which includes the prompt, to a
 // number of new tokens.
@@ -27,12 +106,7 @@ GenerationOptions make_options(const GenerateSettings& settings, std::size_t pro
   const Writing& writing = settings.writing;
   GenerationOptions options = writing.options;
   if (writing.max_length) {
-    if (prompt_tokens >= *writing.max_length) {
-      reject("the prompt has ", counted(prompt_tokens, "token"),
-             ", but max_length in the model's generation config is ", *writing.max_length,
-             " and includes the prompt: shorten the prompt or give --max-new-tokens");
-    }
-    options.max_new_tokens = *writing.max_length - prompt_tokens;
+    options.max_new_tokens = new_tokens(*writing.max_length, prompt_tokens);
   }
   if (tokenizer) add_bad_words(options.sampling, writing.bad_words, *tokenizer);
   options.hash_logits = settings.output.stats;
@@ -56,7 +130,9 @@ void run_talk(const GenerateSettings& settings, const std::optional<Tokenizer>& 
     options.pending_draft = pending;
     return options;
   };
-  talk(settings, tokenizer, std::move(session), options_of);
+  const bool has_line = settings.prompt || !settings.prompt_file.empty();
+  talk(settings, tokenizer, std::move(session), options_of,
+       has_line ? std::optional(read_text(settings)) : std::nullopt);
 }
 
 // Continues the prompt in the session of --state or, without one, in a new session.

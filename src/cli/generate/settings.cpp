@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <limits>
 
-#include "cli/options/fields.h"
 #include "gpt2/generation_config.h"
 
 namespace gpt2::cli {
@@ -174,10 +173,12 @@ void check_effects(const BeamOptions& beams, const Options& options) {
     });
     return;
   }
-  std::vector<std::string> contradictions = drawing_options();
-  contradictions.insert(contradictions.end(),
-                        {"--samples", "--greedy", "--draft", "--overflow", "--stop", "--logprobs",
-                         "--state", "--save-state", "--interactive"});
+  std::vector<std::string> contradictions = {"--samples",  "--greedy",   "--draft",
+                                             "--overflow", "--stop",     "--logprobs",
+                                             "--state",    "--save-state", "--interactive"};
+  for_each_sampling_field([&](const auto& field) {
+    if (field.role == OptionRole::draws) contradictions.push_back(option_name(field.name));
+  });
   for (const std::string& name : contradictions) {
     if (!options.has(name)) continue;
     throw UsageError(name + " cannot be combined with " +

@@ -1,9 +1,12 @@
 #pragma once
 
-#include <cstddef>
-#include <filesystem>
 #include <string>
-#include <vector>
+
+#include "cli/generate/writing.h"
+
+// The commands of a talk. The options that /set can change are those that choose tokens and end
+// texts. They have the names of the table in gpt2/option_fields.h, such as top_k, which may also be
+// written as top-k.
 
 namespace gpt2::cli {
 
@@ -17,17 +20,18 @@ struct TypedCommand {
 /// argument is missing or the command takes none.
 [[nodiscard]] TypedCommand read_command(const std::string& line);
 
-/// Returns the file that an argument names. The name may be in quotes, and a ~ before its first
-/// slash is the home directory. Throws Error if there is none, or if the name is that of a
-/// directory. REQUIRES: the argument is not empty.
-[[nodiscard]] std::filesystem::path file_of(const std::string& argument);
+/// Returns the text of /help.
+[[nodiscard]] std::string talk_help();
 
-/// Returns the text of /help or, for the name of a command, with or without its slash, or of an
-/// option of /set, what it does. Throws Error for any other name. `columns` is the width of the
-/// text.
-[[nodiscard]] std::string talk_help(const std::string& name, std::size_t columns);
+/// Sets an option, for words such as "top_k 10". A switch may lack its value. A list takes all its
+/// values at once; texts may be strings of JSON, such as "\n" "Tom:". Throws Error for a name that
+/// is unknown, and for a value that the option cannot have; `writing` may have changed in this case.
+void set_option(Writing& writing, const std::string& words);
 
-/// Returns what the Tab key makes of the beginning of a line.
-[[nodiscard]] std::vector<std::string> talk_completions(const std::string& begin);
+/// Sets an option to the command's default. Throws Error for a name that is unknown.
+void unset_option(Writing& writing, const std::string& name);
+
+/// Returns a line for each option with its value. A star marks those without the default value.
+[[nodiscard]] std::string option_values(const Writing& writing);
 
 }  // namespace gpt2::cli

@@ -1,21 +1,24 @@
 #include "cli/generate/texts.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <exception>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/seconds_since.h"
 #include "base/text.h"
-#include "cli/generate/output.h"
 #include "cli/lines/records.h"
+#include "cli/system/descriptor.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/scheduler.h"
 #include "requests/completion_run.h"
+#include "requests/hash.h"
 #include "requests/own_form.h"
 
 namespace gpt2::cli {
@@ -37,6 +40,71 @@ std::uint64_t hash_of(std::uint64_t first, std::uint64_t second) {
   constexpr std::uint64_t kPrime = 0x100000001b3;
   return (first ^ second) * kPrime;
 }
+
+constexpr int kStandardOutput = 1, kStandardError = 2;  // descriptors, on every system
+
+// Whether the text that is written to standard output is seen beside what is written to standard
+// error. What goes to a pipe is taken to be seen, because it often comes to the same terminal.
+bool text_is_seen() {
+  if (is_terminal(stderr)) return !is_regular(kStandardOutput);
+  return is_terminal(stdout) || is_same_file(kStandardOutput, kStandardError);
+}
+
+// Writes one plain text to standard output as it is generated.
+class TextWriter {
+ public:
+  // Keeps a reference to the settings. Writes nothing yet, so that nothing is written if the model
+  // refuses the prompt. If there are several texts, a line such as "--- 1 of 5" precedes each of
+  // them. Token ids are for programs: each text is a line of ids, without lines between them.
+  TextWriter(const GenerateSettings& settings, const Prompt& prompt, std::size_t index,
+             std::size_t count)
+      : settings_(settings),
+        waiting_(settings.output.no_echo ? "" : prompt.text),
+        is_empty_(waiting_.empty()) {
+    if (settings.writing.tokens || count == 1) return;
+    waiting_ = concat("--- ", index + 1, " of ", count, "\n", waiting_);
+  }
+
+  // From now on, holds back the output, because another text is being written to standard output.
+  void hold() { is_held_ = true; }
+
+  // Writes the output that was held back. From now on, writes each piece at once.
+  void show() {
+    is_held_ = false;
+    write("");
+  }
+
+  // Adds a piece to the continuation.
+  void write(std::string_view piece) {
+    waiting_ += piece;
+    if (is_held_) return;
+    if (!waiting_.empty()) last_ = waiting_.back();
+    write_stdout(std::exchange(waiting_, ""));
+  }
+
+  // The same for a text of token ids.
+  void write(TokenId token) {
+    write((std::exchange(is_empty_, false) ? "" : " ") + std::to_string(token));
+  }
+
+  // Ends the text. A text that was cancelled before its first token stays unwritten, because the
+  // prompt alone would look like a text. It stays unwritten, too, if --save-state with --no-echo
+  // and no new tokens asks for a state alone. REQUIRES: nothing is written afterwards.
+  void end(const GenerationResult& result) {
+    if (result.finish_reason == FinishReason::cancelled && result.tokens.empty()) return;
+    show();
+    const bool only_saves = settings_.output.no_echo && !settings_.state.to.empty() &&
+                            settings_.writing.options.max_new_tokens == 0;
+    if (!settings_.output.no_newline && !only_saves && last_ != '\n') write_stdout("\n");
+  }
+
+ private:
+  const GenerateSettings& settings_;
+  std::string waiting_;  // output that has not been written to standard output
+  char last_ = '\0';     // the last character that was written there
+  bool is_empty_;
+  bool is_held_ = false;
+};
 
 // Standard output, to which the texts of a run are written in order. The first text that has not
 // ended appears while it is written, and the others wait.
@@ -105,7 +173,10 @@ class TextsRun {
  public:
   TextsRun(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
            const Prompt& prompt, const std::function<void()>& on_token)
-      : output_(settings, tokenizer, prompt), progress_(settings), on_token_(on_token) {}
+      : output_(settings, tokenizer, prompt),
+        is_talk_(settings.talks),
+        shows_tokens_(settings.output.as_json || !text_is_seen()),
+        on_token_(on_token) {}
 
   // The events refer to this object.
   [[nodiscard]] RunEvents events(const CompletionRequest& request);
@@ -113,12 +184,23 @@ class TextsRun {
   WrittenTexts write(CompletionRun& run);
 
  private:
+  // Returns the line that shows what the run does.
+  Progress& progress(const char* what) {
+    if (!progress_) progress_.emplace(what);
+    return *progress_;
+  }
+
+  void end_reading() {
+    if (!std::exchange(has_read_, true)) progress_.reset();
+  }
+
   void end(const CompletionRequest& request, const CompletionChoice& choice);
 
   TextsOutput output_;
-  TokenProgress progress_;
-  Progress reading_{"reading the prompt"};
-  std::optional<Progress> searching_;
+  bool is_talk_;       // reading a line takes no time
+  bool shows_tokens_;  // unless the text itself is seen as it is written
+  std::size_t tokens_ = 0;
+  std::optional<Progress> progress_;
   bool has_read_ = false;
   const std::function<void()>& on_token_;
   WrittenTexts written_;
@@ -130,24 +212,21 @@ RunEvents TextsRun::events(const CompletionRequest& request) {
   RunEvents events;
   events.goes_on = [] { return !interrupted(); };
   events.on_prompt = [this](std::size_t read, std::size_t total) {
-    if (has_read_) return;
-    reading_.part(static_cast<double>(read) / static_cast<double>(total));
+    if (has_read_ || is_talk_) return;
+    progress("reading the prompt").part(static_cast<double>(read) / static_cast<double>(total));
   };
-  const auto end_reading = [this] {
-    if (!std::exchange(has_read_, true)) reading_.done();
-  };
-  events.on_piece = [this, end_reading](std::size_t index, const CompletionPiece& piece) {
+  events.on_piece = [this](std::size_t index, const CompletionPiece& piece) {
     end_reading();
     output_.write(index, piece);
     if (!piece.token) return;
-    progress_.add();
-    progress_.show();
+    ++tokens_;
+    if (shows_tokens_) progress("writing").show(counted(tokens_, "token"));
     on_token_();
   };
-  events.on_beam_step = [this, end_reading, max_new_tokens](const BeamStep& step) {
+  events.on_beam_step = [this, max_new_tokens](const BeamStep& step) {
     end_reading();
-    if (!searching_) searching_.emplace("searching");
-    searching_->part(static_cast<double>(step.new_tokens) / static_cast<double>(max_new_tokens));
+    progress("searching")
+        .part(static_cast<double>(step.new_tokens) / static_cast<double>(max_new_tokens));
     written_.tokens += step.tokens.size();
     written_.logits_hash = step.logits_hash;
   };
@@ -163,8 +242,7 @@ RunEvents TextsRun::events(const CompletionRequest& request) {
 }
 
 void TextsRun::end(const CompletionRequest& request, const CompletionChoice& choice) {
-  reading_.done();
-  progress_.done();
+  progress_.reset();
   output_.end(request, choice);
   ++written_.texts;
   if (choice.result.finish_reason == FinishReason::context_full) written_.is_context_full = true;
@@ -175,7 +253,7 @@ WrittenTexts TextsRun::write(CompletionRun& run) {
   const auto start = std::chrono::steady_clock::now();
   while (run.step()) {
   }
-  searching_.reset();
+  progress_.reset();
   written_.seconds = seconds_since(start);
   const std::vector<CompletedPrompt>& found = run.result();
   output_.set_count(found.front().choices.size());
@@ -200,6 +278,51 @@ WrittenTexts write_texts(const Engine& engine, Session* session,
   Scheduler scheduler(engine);
   CompletionRun run(engine, scheduler, tokenizer, std::move(request), std::move(events));
   return texts.write(run);
+}
+
+namespace {
+
+// Returns "3 tokens" and, if any pass was timed, the time and the speed.
+std::string speed(std::size_t tokens, std::size_t passes, double seconds) {
+  const std::string count = counted(tokens, "token");
+  if (passes == 0 || seconds <= 0.0) return count;
+  return count + format(", %.3f s, %.1f tokens/s", seconds, static_cast<double>(passes) / seconds);
+}
+
+// The hash is 0 if there were no logits to hash.
+std::string hash_line(std::uint64_t hash) {
+  return hash == 0 ? "" : "logits      " + hash_text(hash) + "\n";
+}
+
+}  // namespace
+
+// The first generated token needs no pass of its own, because the pass over the prompt already
+// returns its logits.
+void print_stats(const GenerationResult& result, const Session& session, std::size_t before) {
+  const std::size_t reached = session.position() - session.waiting() + result.dropped_tokens;
+  const std::size_t computed = std::max(reached, before) - before;
+  const std::size_t read = std::min(computed, result.prompt_tokens);
+  const std::size_t decoded = computed - read;
+  std::string text = "prompt      " + speed(read, read, result.prompt_seconds) + "\ngeneration  " +
+                     speed(result.tokens.size(), decoded, result.generation_seconds);
+  if (result.drafted_tokens != 0) {
+    text += "\ndrafts      " + counted(result.drafted_tokens, "token") +
+            format(", %zu accepted (%.0f %%)", result.accepted_tokens,
+                   100.0 * static_cast<double>(result.accepted_tokens) /
+                       static_cast<double>(result.drafted_tokens));
+  } else if (decoded != 0) {
+    const std::size_t bytes = decoded * session.model().bytes_per_token();
+    text += format(", %.2f GB/s", 1e-9 * static_cast<double>(bytes) / result.generation_seconds);
+  }
+  text += "\nfinish      " + std::string(name_of(result.finish_reason)) + "\n";
+  text += hash_line(result.logits_hash);
+  write_stderr(text);
+}
+
+void print_stats(const char* name, std::size_t texts, const WrittenTexts& written) {
+  write_stderr(format("%-11s %zu\ngeneration  ", name, texts) +
+               speed(written.tokens, written.tokens, written.seconds) + '\n' +
+               hash_line(written.logits_hash));
 }
 
 }  // namespace gpt2::cli

@@ -4,14 +4,22 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "cli/generate/prompt.h"
 #include "cli/generate/settings.h"
 #include "gpt2/engine.h"
 #include "gpt2/generate.h"
 #include "gpt2/session.h"
 
 namespace gpt2::cli {
+
+/// The text to continue.
+struct Prompt {
+  std::vector<TokenId> tokens;  ///< empty only after a state: otherwise, an empty prompt becomes
+                                ///< the end-of-text token
+  std::string text;             ///< the whole prompt as it was given; without a tokenizer, its ids
+};
 
 /// What was written.
 struct WrittenTexts {
@@ -26,10 +34,16 @@ struct WrittenTexts {
 /// Writes the texts that the settings ask for to standard output, in order: one text in `session`
 /// or, without one, all samples side by side, or the sequences of a beam search. Calls `on_token`
 /// for each new token. Ctrl-C ends all of them.
-[[nodiscard]] WrittenTexts write_texts(const Engine& engine, Session* session,
-                                       const std::optional<Tokenizer>& tokenizer,
-                                       const GenerateSettings& settings, const Prompt& prompt,
-                                       const GenerationOptions& options,
-                                       const std::function<void()>& on_token);
+WrittenTexts write_texts(const Engine& engine, Session* session,
+                         const std::optional<Tokenizer>& tokenizer,
+                         const GenerateSettings& settings, const Prompt& prompt,
+                         const GenerationOptions& options, const std::function<void()>& on_token);
+
+/// Prints the lines of --stats on standard error. `session` is the session of the text; it had
+/// `before` tokens before the generation.
+void print_stats(const GenerationResult& result, const Session& session, std::size_t before);
+
+/// Prints the lines of --stats for several texts, which have this name, such as "samples".
+void print_stats(const char* name, std::size_t texts, const WrittenTexts& written);
 
 }  // namespace gpt2::cli

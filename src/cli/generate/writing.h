@@ -2,18 +2,21 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "cli/options/fields.h"
+#include "base/text.h"
 #include "cli/options/options.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/config.h"
 #include "gpt2/generate.h"
 #include "gpt2/tokenizer.h"
 #include "requests/completion_request.h"
+#include "requests/options.h"
 
 namespace gpt2::cli {
 
@@ -39,6 +42,41 @@ inline constexpr OptionField kBadWords = {
     OptionRole::names_tokens,
     OptionOrigin::own,
     "Never write the tokens of TEXT, with or without a space before it"};
+
+/// Returns the option for a row: "--min-p" for "min_p".
+[[nodiscard]] std::string option_name(std::string_view field);
+
+/// Adds the option of a row. The current value is the default, which the help shows.
+template <class Row, class Values>
+void add_row(Options& options, const Row& field, Values& values) {
+  using Codec = OptionCodec<typename Row::Value>;
+  auto& value = values.*field.member;
+  const std::string name = option_name(field.name);
+  const OptionForm form = Codec::form(field.range);
+  std::string help = field.help;
+  if (form.word == "N" && Codec::write_text(value) != "none") {
+    help += concat(" (default ", Codec::write_text(value), ")");
+  }
+  if (form.is_list) help += "; may be repeated";
+  const auto set = [=, &value](const std::string& text) {
+    if (Codec::read_text(text, field.range, value)) return;
+    throw UsageError(name, "expected " + form.text + ", found " + quote(text));
+  };
+  const std::string names = name == "--max-new-tokens" ? "-n," + name : name;
+  options.add(names, form.word, help, set).is_repeatable = form.is_list;
+}
+
+/// Adds the options whose rows have this role, except those that are `left_out`. Their values are
+/// the defaults, which the help shows.
+void add_fields(Options& options, OptionRole role, GenerationOptions& values,
+                std::initializer_list<std::string_view> left_out = {});
+
+/// Adds the option of one row. `range` replaces the range of the row.
+void add_field(Options& options, std::string_view field, GenerationOptions& values,
+               std::optional<OptionRange> range = {});
+
+/// Adds the options of beam search.
+void add_beam_fields(Options& options, BeamOptions& values);
 
 /// Draws the seed at random.
 void draw_seed(Writing& writing);

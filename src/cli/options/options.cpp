@@ -7,7 +7,6 @@
 
 #include "base/paths.h"
 #include "cli/terminal/console.h"
-#include "cli/terminal/layout.h"
 
 namespace gpt2::cli {
 namespace {
@@ -246,13 +245,12 @@ void Options::parse(const Arguments& arguments) {
 }
 
 std::string Options::help(bool with_all) const {
-  const std::size_t columns = text_columns(stdout);
-  const auto help_on = [columns](const Option& option) {
+  const auto help_on = [](const Option& option) {
     std::string name = "  " + option.names;
     if (!option.is_argument() && !option.form.empty()) name += ' ' + option.form;
-    return described(name, option.help, columns);
+    return described(name, option.help);
   };
-  std::string text = filled_paragraphs(summary_, columns) + "\nUsage: " + command_ + " [OPTIONS]";
+  std::string text = filled_paragraphs(summary_) + "\nUsage: " + command_ + " [OPTIONS]";
   std::string arguments;
   std::vector<std::string> groups;
   for (const Option& option : options_) {
@@ -271,7 +269,7 @@ std::string Options::help(bool with_all) const {
       if (std::ranges::count(common_, option.name()) != 0) text += help_on(option);
     }
     text += help_on(options_.back());  // --help
-    return text + '\n' + filled_paragraphs(details_.substr(details_.find("Examples:")), columns);
+    return text + '\n' + filled_paragraphs(details_.substr(details_.find("Examples:")));
   }
   for (const std::string& group : groups) {
     text += '\n' + group + ":\n";
@@ -279,7 +277,7 @@ std::string Options::help(bool with_all) const {
       if (!option.is_argument() && option.group == group) text += help_on(option);
     }
   }
-  return text + '\n' + filled_paragraphs(details_, columns);
+  return text + '\n' + filled_paragraphs(details_);
 }
 
 }  // namespace gpt2::cli

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <windows.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -13,7 +12,6 @@
 
 #include "base/paths.h"
 #include "base/system/last_error_windows.h"
-#include "base/utf8.h"
 #include "cli/system/descriptor.h"
 #include "cli/system/interrupts.h"
 #include "cli/system/terminal.h"
@@ -174,23 +172,6 @@ void end_by_closed_pipe() { std::_Exit(1); }
 
 namespace {
 
-struct Range {
-  char32_t first, last;
-};
-
-// The characters that take no column, and those that take two: the larger blocks of Unicode's
-// EastAsianWidth.txt, and emoji.
-constexpr Range kMarks[] = {{0x300, 0x36f}, {0x200b, 0x200f}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}};
-constexpr Range kWide[] = {{0x1100, 0x115f}, {0x2e80, 0xa4cf},   {0xac00, 0xd7a3},
-                           {0xf900, 0xfaff}, {0xfe30, 0xfe6f},   {0xff00, 0xff60},
-                           {0xffe0, 0xffe6}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd}};
-
-template <std::size_t kCount>
-bool is_in(const Range (&ranges)[kCount], char32_t character) {
-  return std::ranges::any_of(
-      ranges, [&](Range range) { return range.first <= character && character <= range.last; });
-}
-
 HANDLE handle_of(std::FILE* stream) {
   return reinterpret_cast<HANDLE>(_get_osfhandle(_fileno(stream)));
 }
@@ -215,21 +196,6 @@ void prepare_streams() {
 bool is_terminal(std::FILE* stream) {
   DWORD mode = 0;
   return GetConsoleMode(handle_of(stream), &mode) != 0;
-}
-
-std::size_t terminal_columns(std::FILE* stream) {
-  CONSOLE_SCREEN_BUFFER_INFO screen = {};
-  if (!GetConsoleScreenBufferInfo(handle_of(stream), &screen)) return 0;
-  return static_cast<std::size_t>(screen.srWindow.Right - screen.srWindow.Left + 1);
-}
-
-void prepare_widths() {}
-
-Glyph first_glyph(std::string_view text) {
-  const Utf8Char first = decode_utf8(text);
-  if (first.kind != Utf8Char::Kind::valid) return {text.substr(0, 1), 1};
-  const std::size_t wide = is_in(kWide, first.code_point) ? 2 : 1;
-  return {text.substr(0, first.length), is_in(kMarks, first.code_point) ? 0 : wide};
 }
 
 }  // namespace gpt2::cli

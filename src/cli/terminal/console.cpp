@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdarg>
-#include <cstdlib>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -40,6 +40,25 @@ void erase_line() {
 
 void show_line(const std::string& line) {
   write_stderr((std::exchange(line_is_shown, true) ? "\r\x1b[K" : "") + line);
+}
+
+// Appends the words of `text` to `line` and breaks it into lines. All lines but the first begin with
+// `indent` blanks.
+std::string filled(const std::string& text, std::string line, std::size_t indent) {
+  constexpr std::size_t kColumns = 80;
+  std::string lines;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    std::string value;
+    if (word == "(default" && words >> value) word += ' ' + value;  // keep these two words together
+    if (line.size() > indent && line.size() + 1 + word.size() > kColumns) {
+      lines += line + '\n';
+      line.assign(indent, ' ');
+    }
+    if (line.size() > indent) line += ' ';
+    line += word;
+  }
+  return lines + line + '\n';
 }
 
 // Prints the line if one is due in a log.
@@ -101,26 +120,6 @@ std::string read_prompt_input(const std::string& name) {
   return text;
 }
 
-std::optional<std::string> read_line() {
-  std::string line;
-  int c = std::getc(stdin);
-  if (c == EOF && std::ferror(stdin)) reject_with_errno("cannot read standard input");
-  if (c == EOF) return std::nullopt;
-  for (; c != EOF && c != '\n'; c = std::getc(stdin)) line += static_cast<char>(c);
-  if (c == '\n' && line.ends_with('\r')) line.pop_back();
-  static bool is_first = true;
-  if (std::exchange(is_first, false)) skip_byte_order_mark(line);
-  return line;
-}
-
-bool shows_colours(std::FILE* stream) {
-  const auto variable = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return std::string_view(value == nullptr ? "" : value);
-  };
-  return is_terminal(stream) && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
-}
-
 std::string format(const char* format, ...) {
   std::va_list values;
   va_start(values, format);
@@ -178,6 +177,31 @@ bool progress_is_silent() { return is_silent; }
 std::string time_left(double seconds) {
   const auto whole = static_cast<std::size_t>(seconds);
   return format("%zu:%02zu:%02zu left", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string described(std::string name, const std::string& description) {
+  constexpr std::size_t kColumn = 28;  // of the description
+  const std::string before = name.size() + 2 > kColumn ? std::exchange(name, "") + '\n' : "";
+  name.resize(kColumn, ' ');
+  return before + filled(description, std::move(name), kColumn);
+}
+
+std::string filled_paragraphs(const std::string& text) {
+  std::string result, paragraph;
+  const auto end_paragraph = [&] {
+    if (!paragraph.empty()) result += filled(std::exchange(paragraph, ""), "", 0);
+  };
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty() && line[0] != ' ') {
+      paragraph += line + ' ';
+    } else {
+      end_paragraph();
+      result += line + '\n';
+    }
+  }
+  end_paragraph();
+  return result;
 }
 
 }  // namespace gpt2::cli

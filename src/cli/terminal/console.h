@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,15 +36,6 @@ inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 /// Removes a byte order mark from the beginning of a text.
 void skip_byte_order_mark(std::string& text);
-
-/// Reads a line of standard input. Returns it without its newline or CRLF, or nothing at the end of
-/// the input. Skips a byte order mark before the first line. Throws
-/// Error if the input cannot be read.
-[[nodiscard]] std::optional<std::string> read_line();
-
-/// Whether texts on this stream may have colours: it is a terminal that is not TERM=dumb, and the
-/// environment variable NO_COLOR is not set (https://no-color.org).
-[[nodiscard]] bool shows_colours(std::FILE* stream);
 
 /// Returns the text that printf would write.
 [[nodiscard, gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);
@@ -85,5 +75,14 @@ void silence_progress();
 
 /// Returns how long work will take, for people: "0:01:30 left".
 [[nodiscard]] std::string time_left(double seconds);
+
+/// Returns "  --name        what it does", with the description in a column of its own, in lines of
+/// at most 80 characters. A name that leaves no room for the description stands on a line of its
+/// own.
+[[nodiscard]] std::string described(std::string name, const std::string& description);
+
+/// Fills the paragraphs of a text to lines of at most 80 characters. Keeps its indented lines and
+/// its empty ones.
+[[nodiscard]] std::string filled_paragraphs(const std::string& text);
 
 }  // namespace gpt2::cli

@@ -4,26 +4,19 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <clocale>
 #include <cstdio>
 #include <cwchar>
 #include <new>
-#include <utility>
 
 #include "cli/system/interrupts.h"
-#include "cli/system/terminal.h"
 #include "cli/terminal/console.h"
-#include "cli/terminal/layout.h"
 
 namespace gpt2::cli {
 
 struct LineEditor::Impl {
-  Completions completions;
-  bool is_coloured = shows_colours(stderr);
   EditLine* editor = el_init("gpt2", stdin, stderr, stderr);
   History* history = history_init();
-
-  static unsigned char complete(EditLine* editor, int);
 };
 
 namespace {
@@ -50,71 +43,25 @@ int read_character(EditLine*, wchar_t* character) {
   return -1;
 }
 
-constexpr char kEscape = '\1';  // surrounds what takes no column of the prompt
-
 char* prompt(EditLine*) {
   static char text[] = "> ";
   return text;
 }
 
-// Begins a colour, in which the typed characters are shown, too.
-char* coloured_prompt(EditLine*) {
-  static char text[] = "\1\x1b[32m\1> ";
-  return text;
-}
-
-std::string common_beginning(const std::vector<std::string>& lines) {
-  std::string common = lines.front();
-  for (const std::string& line : lines) {
-    const auto end = std::ranges::mismatch(common, line).in1;
-    common.erase(end, common.end());
-  }
-  return common;
-}
-
-// Shows the last words of the lines below the line that is being edited.
-void list(const std::vector<std::string>& lines) {
-  std::string words = "\n";
-  for (const std::string& line : lines) words += line.substr(line.find(' ') + 1) + ' ';
-  write_stderr(filled_paragraphs(words, text_columns(stderr)));
-}
-
 }  // namespace
 
-// The key Tab: adds what all completions have in common or, if that is nothing, shows them.
-unsigned char LineEditor::Impl::complete(EditLine* editor, int) {
-  Impl* impl = nullptr;
-  el_get(editor, EL_CLIENTDATA, &impl);
-  const LineInfo* const line = el_line(editor);
-  const std::string begin(line->buffer, line->cursor);
-  const std::vector<std::string> lines = impl->completions(begin);
-  if (lines.empty()) return CC_ERROR;
-  const std::string common = common_beginning(lines);
-  if (common.size() > begin.size()) {
-    return el_insertstr(editor, common.c_str() + begin.size()) == 0 ? CC_REFRESH : CC_ERROR;
-  }
-  list(lines);
-  return CC_REDISPLAY;
-}
-
-LineEditor::LineEditor(Completions completions) {
-  prepare_widths();
-  impl_ = std::make_unique<Impl>(Impl{.completions = std::move(completions)});
+LineEditor::LineEditor() {
+  // For the widths of characters. The second name is that of macOS.
+  if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr) std::setlocale(LC_CTYPE, "UTF-8");
+  impl_ = std::make_unique<Impl>();
   EditLine* const editor = impl_->editor;
   if (editor == nullptr || impl_->history == nullptr) throw std::bad_alloc();
   HistEvent event;
   history(impl_->history, &event, H_SETSIZE, 1000);
   history(impl_->history, &event, H_SETUNIQUE, 1);
   el_set(editor, EL_HIST, history, impl_->history);
-  if (impl_->is_coloured) {
-    el_set(editor, EL_PROMPT_ESC, coloured_prompt, kEscape);
-  } else {
-    el_set(editor, EL_PROMPT, prompt);
-  }
+  el_set(editor, EL_PROMPT, prompt);
   el_set(editor, EL_EDITOR, "emacs");
-  el_set(editor, EL_CLIENTDATA, impl_.get());
-  el_set(editor, EL_ADDFN, "gpt2-complete", "Complete a command", Impl::complete);
-  el_set(editor, EL_BIND, "^I", "gpt2-complete", nullptr);
   el_set(editor, EL_GETCFN, read_character);
   el_source(editor, nullptr);
 }
@@ -131,7 +78,6 @@ std::optional<std::string> LineEditor::read() {
     int length = 0;
     const char* const text = el_gets(impl_->editor, &length);
     const bool is_dropped = interrupted();
-    if (impl_->is_coloured) write_stderr("\x1b[0m");
     if (text == nullptr || is_dropped) write_stderr("\n");
     forget_ctrl_c();
     if (interrupted()) return std::nullopt;

@@ -1,23 +1,27 @@
 // Replaces editor.cpp in a build without libedit.
-#include <cstdio>
+#include <limits>
 
+#include "cli/lines/reader.h"
+#include "cli/system/descriptor.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/editor.h"
 
 namespace gpt2::cli {
 
-struct LineEditor::Impl {};
+struct LineEditor::Impl {
+  LineReader lines{open_standard_input(), "standard input",
+                   std::numeric_limits<std::size_t>::max()};
+};
 
-LineEditor::LineEditor(Completions) {}
+LineEditor::LineEditor() : impl_(std::make_unique<Impl>()) {}
 LineEditor::~LineEditor() = default;
 
 std::optional<std::string> LineEditor::read() {
-  const bool is_coloured = shows_colours(stderr);
-  write_stderr(is_coloured ? "\x1b[32m> " : "> ");
-  const std::optional<std::string> line = read_line();
-  if (is_coloured) write_stderr("\x1b[0m");
-  if (!line) write_stderr("\n");
-  return line;
+  write_stderr("> ");
+  Line line;
+  if (impl_->lines.next(line)) return text_of(line);
+  write_stderr("\n");
+  return std::nullopt;
 }
 
 }  // namespace gpt2::cli
