@@ -94,19 +94,4 @@ TEST_CASE("a contest compares only runs of the same size") {
   CHECK(without_pairs.best() == 0);
 }
 
-TEST_CASE("few runs of a contest are timed, and fewer use another way than the best one") {
-  Contest contest(4);
-  std::size_t timed = 0;
-  std::size_t others = 0;
-  constexpr std::size_t kRuns = 100'000;
-  for (std::size_t run = 0; run < kRuns; ++run) {
-    timed += contest.is_timed();
-    others += contest.way() != contest.best();
-    contest.is_timed() ? contest.end_timed(1.0) : contest.end();
-  }
-  CHECK(timed > 0);
-  CHECK(timed < kRuns / 45);
-  CHECK(others == timed / 2);
-}
-
 }  // namespace gpt2::test::contest_test

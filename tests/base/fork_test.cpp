@@ -152,31 +152,6 @@ TEST_CASE("a child works even if another thread of its parent was in a forward p
   }
 }
 
-// The system may give the new thread the id of the thread that the child lacks.
-TEST_CASE("a new thread of a child may use the engine that a thread of its parent was using") {
-  const Story story(some_model());
-  const Engine engine(story.model, {.threads = 2});
-  Session session(engine);
-  session.forward(std::span(story.text).first(story.half));
-  REQUIRE(story.reads_on(session));
-  std::atomic<bool> stop{false};
-  std::thread busy([&] {
-    Session own(engine);
-    own.forward(std::span(story.text).first(story.half));
-    while (!stop) static_cast<void>(story.reads_on(own));
-  });
-  std::string ends = "well";
-  for (int i = 0; i < 30 && ends == "well"; ++i) {
-    ends = child_ends([&] {
-      bool is_right = false;
-      std::thread([&] { is_right = story.reads_on(session); }).join();
-      return is_right;
-    });
-  }
-  stop = true;
-  busy.join();
-  REQUIRE(ends == "well");
-}
 #endif
 
 TEST_CASE("helpers block signals, so that the host's threads receive them") {

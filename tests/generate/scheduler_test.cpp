@@ -329,22 +329,6 @@ TEST_CASE("a text that waits ends as soon as it is not wanted any more") {
   CHECK(last.get().tokens.size() == 20);
 }
 
-TEST_CASE("run() also writes the texts that sinks submit, the last one included") {
-  Scheduler scheduler{Engine(model())};
-  std::future<GenerationResult> second;
-  std::size_t written = 0;
-  const auto sink = [&](TokenId) {
-    if (++written == 3) second = scheduler.submit(Ids{2}, {.max_new_tokens = 2}, nullptr);
-    return true;
-  };
-  GenerationOptions options = endless(3);
-  auto first = scheduler.submit(Ids{1}, options, sink);
-  scheduler.run();
-  CHECK(first.get().tokens.size() == 3);
-  REQUIRE(second.wait_for(std::chrono::seconds(0)) == std::future_status::ready);
-  CHECK(second.get().tokens.size() == 2);
-}
-
 TEST_CASE("a text whose keys and values need more than the bound is refused, others are written") {
   const Config& config = model().config();
   const std::size_t of_50 = Session::memory_bytes(config, KVType::f32, 50);
@@ -378,18 +362,6 @@ TEST_CASE("a scheduler that ends gives up its texts") {
   scheduler.reset();
   CHECK_THROWS_AS(result.get(), std::future_error);
   CHECK_THROWS_AS(Scheduler(Engine(model()), {.max_sequences = 0}), Error);
-}
-
-TEST_CASE("a sink that runs its own scheduler is refused, and the other texts go on") {
-  Scheduler scheduler{Engine(model())};
-  auto wrong = scheduler.submit(Ids{1}, {.max_new_tokens = 4}, [&](TokenId) {
-    scheduler.run();
-    return true;
-  });
-  auto right = scheduler.submit(Ids{2}, {.max_new_tokens = 4}, nullptr);
-  scheduler.run();
-  CHECK_THROWS_AS(wrong.get(), Error);
-  CHECK(right.get().tokens.size() == 4);
 }
 
 }  // namespace gpt2::test::scheduler_test

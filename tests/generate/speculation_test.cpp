@@ -232,29 +232,4 @@ TEST_CASE("drafts that are always wrong, or empty, cost at most 1 % and one plai
   }
 }
 
-TEST_CASE("drafts that are nearly always right are long, and shorter if they are expensive") {
-  const auto longest_of = [](std::size_t texts, double draft, double row, std::size_t right) {
-    DraftLength length;
-    length.set_texts(texts);
-    std::size_t longest = 0;
-    for (int pass = 0; pass < 300; ++pass) {
-      const std::size_t drafted = length.next(12, texts);
-      longest = std::max(longest, drafted);
-      if (drafted == 0) {
-        length.note_plain(1.0);
-      } else {
-        const double rows = static_cast<double>(drafted * texts);
-        length.note_drafts(pass_of(drafted, texts, std::min(drafted, right),
-                                   draft * static_cast<double>(drafted), 1.0 + row * rows));
-      }
-    }
-    return longest;
-  };
-  CHECK(longest_of(1, 0.15, 0.05, 12) == 12);
-  CHECK(longest_of(1, 0.15, 0.05, 2) < 8);
-  CHECK(longest_of(1, 0.9, 0.3, 12) <= 2);
-  CHECK(longest_of(4, 0.15, 0.05, 12) == 12);
-  CHECK(longest_of(8, 0.15, 0.4, 12) <= 1);
-}
-
 }  // namespace gpt2::test::speculation_test

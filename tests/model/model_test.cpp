@@ -87,13 +87,8 @@ TEST_CASE("the description says what was converted: each matrix of another type"
   const Model stored = Model::load(directory);
   CHECK(stored.weight_type() == WeightType::f16);
   const Model converted = stored.to(WeightType::f16);
-  for (const Model& model : {Model::load(directory, {.dtype = WeightType::f16}), converted}) {
-    // In each layer, c_attn and c_fc are BF16 and are converted. F16 matrices stay in the file, and
-    // so does wpe.
-    CHECK(model.description().converted_bytes == 2 * 2 * (3 + 4) * 32 * 32);
-    CHECK(model.description().mapped_bytes == 2 * (211 * 32 + 64 * 32 + 2 * (1 + 4) * 32 * 32));
-  }
-  CHECK(converted.to(WeightType::f16).transformer() == converted.transformer());
+  // In each layer, c_attn and c_fc are BF16 and are converted. F16 matrices stay in the file.
+  CHECK(converted.description().converted_bytes == 2 * 2 * (3 + 4) * 32 * 32);
   CHECK(stored.to(WeightType::stored).transformer() == stored.transformer());
   const auto none = static_cast<WeightType>(99);
   check_bad_argument([&] { (void)stored.to(none); }, {"weight type 99"});

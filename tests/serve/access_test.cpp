@@ -235,41 +235,6 @@ TEST_CASE("while too many requests are open, further ones get status 503") {
   check_serves(server);
 }
 
-TEST_CASE("while the open requests may hold 512 MiB, further ones get status 503") {
-  const TestServer server(alphabet({"--parallel", "1"}));
-  const json body = {{"prompt", "a"},
-                     {"max_tokens", 19000},
-                     {"overflow", "slide"},
-                     {"logprobs", 100},
-                     {"ignore_eos", true}};
-  const std::string request = http_request("POST", "/v1/completions", body.dump());
-  std::vector<HttpClient> clients;
-  for (int i = 0; i < 20; ++i) {
-    clients.push_back(server.connect());
-    clients.back().send(request);
-  }
-  // The answer to one of them may have 1,919,000 log-probabilities of 16 bytes.
-  server.await_metric("gpt2_requests_total{path=\"/v1/completions\",status=\"503\"}", 3);
-  CHECK(server.metric("gpt2_requests_open") == 17);
-  clients.clear();
-  server.await_idle();
-  HttpClient next = server.connect();
-  next.send(request);
-  server.await_metric("gpt2_requests_open", 1);
-}
-
-TEST_CASE(
-    "a client that has its answer may ask again at once, even if there is room for one request") {
-  const TestServer server(alphabet({"--max-requests", "1"}));
-  json body = kNormal;
-  for (const bool stream : {false, true}) {
-    body["stream"] = stream;
-    const std::string request = http_request("POST", "/v1/completions", body.dump());
-    HttpClient client = server.connect();
-    for (int i = 0; i < 1000; ++i) REQUIRE(client.ask(request).status == 200);
-  }
-}
-
 TEST_CASE("texts beyond --parallel wait for their turn, and leave room when their clients leave") {
   const TestServer server(alphabet({"--parallel", "1"}));
   HttpClient first = server.connect(), second = server.connect(), third = server.connect();

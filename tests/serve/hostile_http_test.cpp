@@ -149,12 +149,10 @@ TEST_CASE("a body that is too large is refused with status 413, which the client
 }
 
 TEST_CASE("a compressed body is refused with status 415") {
-  for (const std::string coding : {"gzip", "br", "gzip, identity"}) {
-    const std::string headers = length(kBody) + "Content-Encoding: " + coding + "\r\n";
-    const HttpResponse response = server().connect().ask(raw(headers, kBody));
-    CHECK(response.status == 415);
-    CHECK(check_error(response.json()).find(coding) != std::string::npos);
-  }
+  const HttpResponse response =
+      server().connect().ask(raw(length(kBody) + "Content-Encoding: gzip\r\n", kBody));
+  CHECK(response.status == 415);
+  CHECK(check_error(response.json()).find("gzip") != std::string::npos);
   const std::string headers = length(kBody) + "Content-Encoding: Identity\r\n";
   check_normal(server().connect().ask(raw(headers, kBody)));
 }
