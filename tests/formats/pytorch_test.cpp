@@ -155,28 +155,6 @@ TEST_CASE("refused: more than 100000 tensors") {
   refused(counted(100'001), "more than 100000 tensors");
 }
 
-TEST_CASE("nanoGPT's checkpoint has model_args, and its other entries are ignored") {
-  const std::string file = torch_zip(
-      py_dict({{"model", py_dict({{"_orig_mod.transformer.wte.weight", byte_pair("0")}})},
-               {"optimizer", py_dict({{"state", py_dict({{"m", byte_pair("not in the file")}})}})},
-               {"model_args", py_dict({{"n_layer", "K\2"},
-                                       {"bias", "\x89"},
-                                       {"vocab_size", "M\x80\xc4"},
-                                       {"dropout", "G" + std::string(8, '\0')},
-                                       {"name", py_text("x")}})},
-               {"iter_num", "K\5"}}),
-      {{"0", "xy"}});
-  const TemporaryDirectory directory;
-  directory.write("ckpt.pt", file);
-  const Checkpoint checkpoint = Checkpoint::open(find_model_files(directory.path()));
-  CHECK(checkpoint.format == "nanoGPT, PyTorch zip");
-  CHECK(checkpoint.model_args ==
-        gpt2::ModelArgs{{"n_layer", 2}, {"bias", 0}, {"vocab_size", 50304}});
-  CHECK(checkpoint.ignored == std::vector<std::string>{"optimizer", "iter_num"});
-  REQUIRE(find(checkpoint, "transformer.wte.weight") != nullptr);
-  CHECK(bytes_of(*find(checkpoint, "transformer.wte.weight")) == "xy");
-}
-
 TEST_CASE("a copy of a tensor lives as long as its checkpoint") {
   const TemporaryDirectory directory;
   const Checkpoint checkpoint = Checkpoint::open(

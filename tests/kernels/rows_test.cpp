@@ -1,10 +1,16 @@
 // Tests the kernels on rows: layer_norm, activations, add, widen, narrow, argmax, exp_sum, philox
-// and gumbel; and the loops that measure the speed of memory.
+// and gumbel; the loops that measure the speed of memory; and which instruction set is used.
 #include <array>
+#include <cstdlib>
 #include <limits>
+#include <string>
 
+#include "gpt2/error.h"
+#include "gpt2/runtime.h"
+#include "kernels/kernels.h"
 #include "support/catch.h"
 #include "support/kernel_test.h"
+#include "support/refusal.h"
 
 namespace gpt2::test::rows_test {
 
@@ -361,6 +367,22 @@ TEST_CASE("every way of reading memory reads each element exactly once") {
       }
     }
   }
+}
+
+TEST_CASE("force_isa swaps the table, and refuses an unavailable instruction set") {
+  const std::string before(isa_name());
+  if (std::getenv("GPT2_ISA") == nullptr) CHECK(before == available_isas().front());
+  for (const std::string& isa : available_isas()) {
+    force_isa(isa);
+    CHECK(isa_name() == isa);
+    CHECK(kernels().name == isa);
+    CHECK(isa.starts_with(norm_kernels().name));  // "avx512_amx" has the table of "avx512"
+  }
+  force_isa(before);
+  for (const char* const wrong : {"", "AVX2", "sse9"}) {
+    check_refused([&] { force_isa(wrong); }, {"scalar"}, ErrorCode::unsupported);
+  }
+  CHECK(isa_name() == before);
 }
 
 }  // namespace gpt2::test::rows_test
