@@ -14,9 +14,9 @@
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
-#include "support/nanogpt.h"
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
+#include "support/torch_file.h"
 
 namespace gpt2::test::quantize_test {
 

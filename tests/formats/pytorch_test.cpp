@@ -11,7 +11,6 @@
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
 #include "support/torch_file.h"
-#include "support/zip_writer.h"
 
 namespace gpt2::test::pytorch_test {
 

@@ -6,7 +6,7 @@
 #include "support/bytes.h"
 #include "support/catch.h"
 #include "support/refusal.h"
-#include "support/zip_writer.h"
+#include "support/torch_file.h"
 
 namespace gpt2::test::zip_test {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "support/catch.h"
-#include "support/decoding_goldens.h"
+#include "support/golden.h"
 
 namespace gpt2::test::beam_search_test {
 

@@ -9,7 +9,7 @@
 #include "gpt2/observer.h"
 #include "gpt2/runtime.h"
 #include "support/catch.h"
-#include "support/decoding_goldens.h"
+#include "support/golden.h"
 #include "support/is_slow.h"
 #include "support/passes.h"
 #include "support/refusal.h"

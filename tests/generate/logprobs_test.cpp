@@ -9,7 +9,7 @@
 #include "gpt2/generate.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
-#include "support/decoding_goldens.h"
+#include "support/golden.h"
 #include "support/passes.h"
 
 namespace gpt2::test::logprobs_test {

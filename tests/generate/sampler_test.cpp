@@ -18,7 +18,7 @@
 #include "gpt2/error.h"
 #include "gpt2/generate.h"
 #include "support/catch.h"
-#include "support/decoding_goldens.h"
+#include "support/golden.h"
 
 namespace gpt2::test::sampler_test {
 

@@ -17,7 +17,6 @@
 #include "measure/random_model.h"
 #include "support/catch.h"
 #include "support/is_slow.h"
-#include "support/part_of_model.h"
 #include "support/passes.h"
 #include "support/refusal.h"
 

@@ -11,7 +11,7 @@
 #include "measure/random_model.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
-#include "support/decoding_goldens.h"
+#include "support/golden.h"
 #include "support/is_slow.h"
 #include "support/passes.h"
 #include "support/refusal.h"

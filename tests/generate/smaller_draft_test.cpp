@@ -12,7 +12,7 @@
 #include "model/session_impl.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
-#include "support/part_of_model.h"
+#include "support/passes.h"
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
 

@@ -12,7 +12,6 @@
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/is_slow.h"
-#include "support/part_of_model.h"
 #include "support/passes.h"
 
 namespace gpt2::test::speculation_test {

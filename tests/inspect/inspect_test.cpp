@@ -14,7 +14,6 @@
 #include "gpt2/runtime.h"
 #include "requests/inspection.h"
 #include "support/catch.h"
-#include "support/decoding_goldens.h"
 #include "support/golden.h"
 #include "support/is_slow.h"
 #include "support/passes.h"

@@ -12,7 +12,6 @@
 #include "model/session_impl.h"
 #include "support/allocation_hooks.h"
 #include "support/catch.h"
-#include "support/part_of_model.h"
 #include "support/passes.h"
 
 using namespace gpt2;

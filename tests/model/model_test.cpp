@@ -14,11 +14,11 @@
 #include "model/weights.h"
 #include "support/catch.h"
 #include "support/golden.h"
-#include "support/nanogpt.h"
 #include "support/passes.h"
 #include "support/refusal.h"
 #include "support/resident_file_bytes.h"
 #include "support/temporary_directory.h"
+#include "support/torch_file.h"
 
 namespace gpt2::test::model_test {
 

@@ -12,8 +12,7 @@ import types
 import unittest
 from unittest import mock
 
-from oracle import DATA, Golden
-from support import MODEL, ModelTest, main
+from support import DATA, MODEL, Golden, ModelTest, main
 
 import gpt2cpp
 from gpt2cpp import lm_eval

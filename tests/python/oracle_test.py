@@ -8,8 +8,7 @@ import math
 import os
 import unittest
 
-from oracle import DATA, Golden, flat
-from support import MODEL, main
+from support import DATA, MODEL, Golden, flat, main
 
 import gpt2cpp
 

@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 SOURCE, COMMAND, CC = sys.argv[1:4]
-MODEL = "models/gpt2-stories"
+MODEL, DATA = "models/gpt2-stories", "tests/data"
 os.chdir(SOURCE)
 
 
@@ -56,6 +56,30 @@ def linked_model(names=None, **contents):
             with open(path, "w") as file:
                 json.dump(content, file)
         yield folder
+
+
+class Golden:
+    """A file of HuggingFace's numbers: JSON, and tensors in the .bin file of the same name.
+    tests/data/oracle/README.md describes it."""
+
+    def __init__(self, path):
+        with open(path) as file:
+            self.json = json.load(file)
+        with open(os.path.join(os.path.dirname(path), self.json["bin"]), "rb") as file:
+            self.bytes = file.read()
+
+    def tensor(self, name):
+        """The numbers in one list."""
+        entry = self.json["tensors"][name]
+        count = 1
+        for size in entry["shape"]:
+            count *= size
+        assert entry["dtype"] == "f32"
+        return array.array("f", self.bytes[entry["offset"]:entry["offset"] + 4 * count]).tolist()
+
+
+def flat(lists):
+    return [x for one in lists for x in flat(one)] if isinstance(lists, list) else [lists]
 
 
 class ModelTest(unittest.TestCase):

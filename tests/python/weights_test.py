@@ -6,8 +6,7 @@ import struct
 import unittest
 import weakref
 
-from oracle import DATA, flat
-from support import MODEL, ModelTest, main, python
+from support import DATA, MODEL, ModelTest, flat, main, python
 
 import gpt2cpp
 

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "gpt2/model.h"
 #include "gpt2/score.h"
 #include "gpt2/session.h"
+#include "model/transformer.h"
 
 namespace gpt2::test {
 
@@ -33,5 +36,19 @@ namespace gpt2::test {
 /// Compares bit by bit, so that 0 differs from -0, and a NaN equals a NaN with the same bits.
 [[nodiscard]] bool same_bits(std::span<const float> a, std::span<const float> b);
 [[nodiscard]] bool same_bits(const TokenLogprob& a, const TokenLogprob& b);
+
+/// The model with its first `n_layer` blocks and its first `n_positions` positions: a smaller model
+/// of the same vocabulary, which often agrees. With all blocks, it computes the same logits.
+[[nodiscard]] inline Model part_of(const Model& model, std::size_t n_layer,
+                                   std::size_t n_positions) {
+  const auto part = std::make_shared<Transformer>(*model.transformer());
+  part->config.n_layer = n_layer;
+  part->config.n_positions = n_positions;
+  part->blocks.erase(part->blocks.begin() + static_cast<std::ptrdiff_t>(n_layer),
+                     part->blocks.end());
+  part->embedding.wpe.n = n_positions;
+  part->shared_engine = std::make_shared<Transformer::SharedEngine>();
+  return Model(part);
+}
 
 }  // namespace gpt2::test
