@@ -100,7 +100,8 @@ TextView SentencePieceNormalizer::normalize(const TextView& text, bool with_orig
                                             TextBuffer& buffer) const {
   constexpr std::size_t kMaxSize = std::numeric_limits<std::int32_t>::max();
   const std::string_view space = escape_whitespaces ? "\xe2\x96\x81" : " ";
-  auto& [out, origins] = buffer;
+  std::string& out = buffer.text;
+  std::vector<TextRange>& origins = buffer.origins;
   out.clear();
   origins.clear();
   const auto append = [&](std::string_view part, TextRange range) {
