@@ -1,7 +1,11 @@
+#include <algorithm>
+
+#include "base/paths.h"
 #include "cli/commands.h"
 #include "cli/model.h"
 #include "cli/terminal/console.h"
 #include "cli/tokens.h"
+#include "gpt2/config.h"
 #include "requests/tokens.h"
 
 namespace gpt2::cli {
@@ -45,7 +49,11 @@ int tokenize(const Arguments& arguments) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   if (words.empty() || text == "-") text = read_input(file);
-  std::string answer = decode ? tokenizer.decode(parse_tokens(text, tokenizer.size()))
+  // A model may have more rows than its tokenizer has tokens. Their ids decode to nothing.
+  std::size_t count = tokenizer.size();
+  const std::filesystem::path config = directory_of(model.path) / "config.json";
+  if (decode && is_there(config)) count = std::max(count, Config::load(config).vocab_size);
+  std::string answer = decode ? tokenizer.decode(parse_tokens(text, count))
                               : join(encode(tokenizer, text));
   // A decoded text keeps its exact bytes, except that a terminal gets a newline at the end.
   if (!decode || (is_terminal(stdout) && !answer.ends_with('\n'))) answer += '\n';

@@ -20,7 +20,7 @@ void check(const Config& config, std::span<const TokenId> tokens, const InspectO
     reject("expected a target for each of the ", tokens.size(), " tokens, got ",
            options.targets.size());
   }
-  check_tokens(options.targets, config, "the targets");
+  check_tokens(options.targets, config.vocab_size, "the targets");
 }
 
 // Runs the pass. The caller's observer sees what it wants, and `record` sees everything.

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/text.h"
 #include "generate/options/option_codec.h"
+#include "generate/writing/tokens.h"
 #include "requests/members.h"
 
 namespace gpt2 {
@@ -38,11 +39,7 @@ std::vector<TokenId> TokenReader::read(const std::string& text) const {
   std::size_t lost = 0;
   std::vector<TokenId> tokens = tokenizer->encode(text, {}, &lost);
   if (note_lost) note_lost(lost, text.size());
-  for (const TokenId token : tokens) {
-    if (static_cast<std::size_t>(token) < vocab_size) continue;
-    reject("the text: expected token ids from 0 to ", vocab_size - 1, ", found ", token,
-           ": the tokenizer belongs to another model");
-  }
+  check_tokens(tokens, vocab_size, "the text", tokenizer);
   return tokens;
 }
 

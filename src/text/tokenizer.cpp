@@ -140,7 +140,7 @@ void Tokenizer::require_match(const Config& config) const {
     const auto id = static_cast<TokenId>(i);
     const std::string_view name = impl_->vocabulary.name(id);
     if (name.empty() || impl_->added.contains(id)) continue;
-    refuse("its token ", quote(name), " has the id ", i,
+    refuse("its token ", quote(name), " has the id ", i, " in ", impl_->files.front().string(),
            ", but the model has embeddings only for ids below ", config.vocab_size);
   }
   // Training code rounds the number of embeddings up: to a multiple of 64 (nanoGPT), or of 128

@@ -50,6 +50,16 @@ TEST_CASE("tokenize is lossless on every byte") {
   CHECK(text.out == bytes);
 }
 
+TEST_CASE("ids without a token decode to nothing, up to the last id of the model") {
+  const std::string model = std::string(GPT2_TEST_DATA) + "/oracle/loading/decode_padded_ids";
+  const auto decoded = [&](const char* ids) {
+    return run({"tokenize", "-m", model, "--decode", ids});
+  };
+  CHECK(decoded("257 265 32 99 270").out == "the c");
+  CHECK(decoded("260 271").out == "");
+  CHECK(contains(decoded("272").err, "from 0 to 271, found '272'"));
+}
+
 TEST_CASE("every command has a help text with examples") {
   for (const Words& arguments :
        {Words{"--help"}, Words{"-h"}, Words{"generate", "--help"}, Words{"tokenize", "-h"},

@@ -80,7 +80,7 @@ std::vector<std::vector<float>> embed(const Engine& engine,
       reject(where, " has ", texts[i].size(), " tokens, but the model takes at most ",
              config.n_positions, ": shorten or divide it");
     }
-    check_tokens(texts[i], config, where);
+    check_tokens(texts[i], config.vocab_size, where);
     total += texts[i].size();
   }
   std::vector<std::vector<float>> vectors;

@@ -78,7 +78,7 @@ std::vector<TextScore> score(const Engine& engine, std::span<const std::vector<T
   const Config& config = engine.model().config();
   const ScoreOptions options = given.resolved(config);
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    check_tokens(texts[i], config, concat("text ", i + 1));
+    check_tokens(texts[i], config.vocab_size, concat("text ", i + 1));
   }
 
   std::vector<TextScore> scores(texts.size());
@@ -98,7 +98,7 @@ void score_in_groups(TextScore& result, const Engine& engine, std::span<const To
                      const std::function<void(std::size_t begin, std::size_t end)>& take) {
   const DefaultFloatState state;
   const ScoreOptions options = given.resolved(engine.model().config());
-  check_tokens(text, engine.model().config(), "the text");
+  check_tokens(text, engine.model().config().vocab_size, "the text");
   result = {std::vector<TokenLogprob>(text.size(), kUnscored), {}};
   std::vector<ScoredWindow> group;
   std::size_t reached = 0;  // the end of the previous group
@@ -130,10 +130,10 @@ void ChoiceQuestion::check(const Config& config) const {
         "the context has no tokens, so nothing predicts the first token of a choice: give at "
         "least one, for example the end-of-text token");
   }
-  check_tokens(context, config, "the context");
+  check_tokens(context, config.vocab_size, "the context");
   for (std::size_t i = 0; i < choices.size(); ++i) {
     if (choices[i].empty()) reject("choice ", i + 1, " has no tokens: give at least one");
-    check_tokens(choices[i], config, concat("choice ", i + 1));
+    check_tokens(choices[i], config.vocab_size, concat("choice ", i + 1));
     const std::size_t tokens = context.size() + choices[i].size();
     if (tokens > config.n_positions + 1) {
       reject("the context and choice ", i + 1, " have ", tokens,

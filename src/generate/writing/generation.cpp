@@ -18,12 +18,13 @@ namespace {
 
 // Returns how many tokens the session has to drop before it can read the prompt. Changes nothing.
 std::size_t check(const Session& session, std::span<const TokenId> prompt,
-                  const GenerationOptions& options, const ContextWindow& window) {
+                  const GenerationOptions& options, const ContextWindow& window,
+                  const std::optional<Tokenizer>& tokenizer) {
   if (prompt.empty() && session.position() == 0) {
     reject("neither the prompt nor the session has a token: begin with the end-of-text token");
   }
   const Config& config = session.model().config();
-  check_tokens(prompt, config, "the prompt");
+  check_tokens(prompt, config.vocab_size, "the prompt", tokenizer);
   check_options(options);
   check_top_logprobs(options.top_logprobs.value_or(0), config.vocab_size);
   return window.require_room(prompt.size(), options.max_new_tokens);
@@ -74,7 +75,7 @@ Generation::Generation(Session& session, std::span<const TokenId> prompt,
       result_{.finish_reason = {},
               .tokens = {},
               .prompt_tokens = prompt.size(),
-              .dropped_tokens = check(session, prompt, options, window_)},
+              .dropped_tokens = check(session, prompt, options, window_, target.tokenizer)},
       limits_(limits_of(session, prompt.size(), result_.dropped_tokens, options, window_, target)),
       sampler_(options.sampling, session.model().config().vocab_size, limits_),
       drafter_(session, sampler_, options) {

@@ -8,19 +8,27 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "base/text.h"
 #include "gpt2/config.h"
 #include "gpt2/tokenizer.h"
 
 namespace gpt2 {
 
-/// Throws Error(invalid_argument) if a token is outside the vocabulary. The message begins with
-/// `where`, which names the text that the tokens belong to.
-inline void check_tokens(std::span<const TokenId> tokens, const Config& config,
-                         const std::string& where) {
+/// Throws Error(invalid_argument) if a token is outside the model's vocabulary. The message begins
+/// with `where`, which names the text that the tokens belong to, and says what the token is to the
+/// tokenizer: files often have special tokens for which the model was never resized.
+inline void check_tokens(std::span<const TokenId> tokens, std::size_t vocab_size,
+                         const std::string& where,
+                         const std::optional<Tokenizer>& tokenizer = std::nullopt) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i] >= 0 && static_cast<std::size_t>(tokens[i]) < config.vocab_size) continue;
-    reject(where, ", token ", i + 1, ": expected an id from 0 to ", config.vocab_size - 1, ", got ",
-           tokens[i]);
+    if (tokens[i] >= 0 && static_cast<std::size_t>(tokens[i]) < vocab_size) continue;
+    std::string known;
+    if (tokenizer && !tokenizer->bytes(tokens[i]).empty()) {
+      known = ", which is " + quote(tokenizer->bytes(tokens[i])) + " in the tokenizer's files";
+      for (const auto& file : tokenizer->files()) known += ' ' + file.filename().string();
+    }
+    reject(where, ", token ", i + 1, ": expected an id from 0 to ", vocab_size - 1, ", got ",
+           tokens[i], known);
   }
 }
 

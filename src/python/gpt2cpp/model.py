@@ -13,7 +13,7 @@ from ._observe import Changes, Observations, What
 from ._runs import Texts, new_run
 from ._weights import Weights
 from .encoding import Attributes, as_list, one_text, text_or_ids
-from .errors import Error, NotFoundError, unexpected
+from .errors import Error, InvalidArgumentError, NotFoundError, unexpected
 from .options import merged, with_options
 from .results import (Choice, Comparison, Generation, Scores, choice_of, comparison_of,
                       scores_of)
@@ -55,6 +55,7 @@ class Model(Handle):
     eos_token_id: List[int]  # the tokens that end a text
     dtype: str
     path: str  # "" if it was loaded from memory
+    warnings: List[str]  # what may surprise: a head that is not used, for example
     config: Attributes  # as config.json has it: config["n_layer"], config.n_layer
     tokenizer: Optional[Tokenizer]  # the one in the model's directory; None if there is none
 
@@ -523,9 +524,16 @@ class Model(Handle):
                add_special_tokens: bool = True) -> List[int]:
         """The token ids of the argument `name`."""
         text = one_text(name, text_or_ids(name, text, input_ids, attention_mask))
-        if isinstance(text, str):
-            return self.require_tokenizer().encode(text, add_special_tokens=add_special_tokens)
-        return list(ids_array(name, text))
+        if not isinstance(text, str):
+            return list(ids_array(name, text))
+        tokenizer = self.require_tokenizer()
+        ids = tokenizer.encode(text, add_special_tokens=add_special_tokens)
+        if max(ids, default=0) >= self.vocab_size:
+            one = max(ids)
+            raise InvalidArgumentError(
+                f"{name}: expected token ids from 0 to {self.vocab_size - 1}, got {one}, which is "
+                f"{tokenizer.decode([one])!r} in the tokenizer of {self.path}")
+        return ids
 
 
 def _load(name: Optional[PathLike], dtype: Any, threads: Optional[int],
