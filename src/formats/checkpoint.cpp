@@ -33,6 +33,7 @@ void add_file(Checkpoint& checkpoint, const fs::path& path, const FileSource& so
               const std::vector<std::string>& expected = {}) {
   checkpoint.files.push_back(path);
   const Bytes bytes = checkpoint.mappings.emplace_back(source.open(path)).bytes();
+  refuse_foreign_file(path, text_of(bytes));
   TensorFile file = is_pytorch(bytes)
                         ? parse_pytorch(bytes, path.string())
                         : TensorFile{.tensors = parse_safetensors(bytes, path.string())};

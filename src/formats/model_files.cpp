@@ -1,21 +1,76 @@
 #include "formats/model_files.h"
 
+#include <algorithm>
+#include <fstream>
+#include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "base/fail.h"
 #include "base/paths.h"
+#include "base/text.h"
 
 namespace gpt2 {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool is_gguf(const fs::path& file) { return file.extension() == ".gguf"; }
+constexpr std::string_view kFetch = "download the model that it was made from";
+constexpr std::string_view kAgain = "download the weights again";
+constexpr std::string_view kExport = "convert it with llm.c's dev/eval/export_hf.py";
+constexpr std::string_view kConvert =
+    "convert it with 'transformers-cli convert --model_type gpt2' of transformers 4";
+constexpr std::string_view kKeras =
+    "convert it with transformers 4: from_pretrained(DIR, from_tf=True).save_pretrained(NEW)";
+constexpr std::string_view kFlax =
+    "convert it with transformers 4: from_pretrained(DIR, from_flax=True).save_pretrained(NEW)";
 
-[[noreturn]] void refuse_gguf(const fs::path& file) {
-  fail(ErrorCode::unsupported, file.string(),
-       "a GGUF file of llama.cpp: gpt2.cpp reads HuggingFace's safetensors and PyTorch files; "
-       "download the model that it was made from");
+// Files that this library does not read. What is recognized by its name is listed with an empty
+// `begin`; what may have any name is listed with an empty `end`.
+struct ForeignKind {
+  std::string_view end;    // of the file's name
+  std::string_view begin;  // of the file's content
+  std::string_view what;
+  std::string_view way_out;
+};
+constexpr ForeignKind kForeignKinds[] = {
+    {".gguf", "GGUF", "a GGUF file of llama.cpp", kFetch},
+    {".bin", "lmgg", "a ggml file", kFetch},
+    {".bin", {"\6\0\0\0\x17\0TransformerDecoderSpec", 28}, "a model of CTranslate2", kFetch},
+    {".bin", "\xc6\xd7\x34\x01", "a model of llm.c", kExport},
+    {".bin", "\xc8\xd7\x34\x01", "a tokenizer of llm.c", kExport},
+    {".h5", "\x89HDF", "weights of TensorFlow", kKeras},
+    {".msgpack", "", "weights of Flax", kFlax},
+    {"onnx", "", "an ONNX model", kFetch},
+    {".ot", "", "weights of rust-bert", kFetch},
+    {".npz", "", "weights of MLX", kFetch},
+    {".index", "", "a checkpoint of TensorFlow", kConvert},
+    {"", "version https://git-lfs", "a git-lfs pointer", "fetch the weights with 'git lfs pull'"},
+    {"", "<!DOCTYPE", "an HTML page", kAgain},
+    {"", "<!doctype", "an HTML page", kAgain},
+    {"", "<html", "an HTML page", kAgain},
+};
+
+[[noreturn]] void refuse(const fs::path& file, const ForeignKind& kind) {
+  fail(ErrorCode::unsupported, file.string(), kind.what,
+       "; expected HuggingFace's safetensors or PyTorch files: ", kind.way_out);
+}
+
+// Returns the first bytes of a file, or "" if it cannot be read.
+std::string begin_of(const fs::path& file) {
+  std::string bytes(64, '\0');
+  std::ifstream stream(file, std::ios::binary);
+  stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(stream.gcount()));
+  return bytes;
+}
+
+bool is_of(const ForeignKind& kind, const fs::directory_entry& file) {
+  if (kind.end.empty() || !file.path().filename().string().ends_with(kind.end)) return false;
+  std::error_code ignored;
+  return kind.begin.empty() ||
+         (file.is_regular_file(ignored) && begin_of(file.path()).starts_with(kind.begin));
 }
 
 // Returns whether `file` is one of a model's files without weights, by its name. The path of such a
@@ -27,18 +82,39 @@ bool is_beside_weights(const fs::path& file) {
 }
 
 // Returns the file of weights in a directory or in memory, or an empty path if there is none.
-// Throws Error(unsupported) if the directory has only weights in a GGUF file.
 fs::path weights_in(const fs::path& directory, const FileSource& source = {}) {
   for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                            "pytorch_model.bin.index.json", "ckpt.pt"}) {
     if (source.has(directory / name)) return directory / name;
   }
-  if (source.is_memory()) return {};
+  return {};
+}
+
+// Throws Error(unsupported) if a directory without weights has the files of another program, or
+// directories checkpoint-N of HuggingFace's Trainer that have weights.
+void refuse_foreign_directory(const fs::path& directory) {
+  constexpr std::string_view kCheckpoint = "checkpoint-";
+  std::vector<fs::directory_entry> files;
+  std::pair<std::size_t, fs::path> newest;
   std::error_code ignored;  // files can be read even if their directory cannot be listed
   for (fs::directory_iterator file(directory, ignored), end; file != end; file.increment(ignored)) {
-    if (is_gguf(*file)) refuse_gguf(*file);
+    files.push_back(*file);
+    const std::string name = file->path().filename().string();
+    std::size_t step = 0;
+    if (name.starts_with(kCheckpoint) && read_number(name.substr(kCheckpoint.size()), step) &&
+        !weights_in(file->path()).empty()) {
+      newest = std::max(newest, {step, file->path()});
+    }
   }
-  return {};
+  std::ranges::sort(files);
+  for (const ForeignKind& kind : kForeignKinds) {
+    for (const fs::directory_entry& file : files) {
+      if (is_of(kind, file)) refuse(file.path(), kind);
+    }
+  }
+  if (newest.second.empty()) return;
+  fail(ErrorCode::unsupported, directory.string(),
+       "no weights, but checkpoints of a training: give the last one, ", newest.second.string());
 }
 
 }  // namespace
@@ -46,10 +122,11 @@ fs::path weights_in(const fs::path& directory, const FileSource& source = {}) {
 ModelFiles find_model_files(const fs::path& path) {
   ModelFiles files{.path = path, .directory = directory_of(path)};
   if (files.directory != path) {
-    if (is_gguf(path)) refuse_gguf(path);
     if (!is_beside_weights(path)) files.weights = path;
+    if (!files.weights.empty()) refuse_foreign_file(path, begin_of(path));
   }
   if (files.weights.empty()) files.weights = weights_in(files.directory);
+  if (files.weights.empty()) refuse_foreign_directory(files.directory);
   files.has_config = is_there(files.config());
   return files;
 }
@@ -58,6 +135,16 @@ ModelFiles find_model_files(const FileSource& memory) {
   ModelFiles files{.path = "memory", .weights = weights_in({}, memory), .source = memory};
   files.has_config = memory.has(files.config());
   return files;
+}
+
+void refuse_foreign_file(const fs::path& file, std::string_view content) {
+  const std::string name = file.filename().string();
+  content.remove_prefix(std::min(content.find_first_not_of(" \r\n\t"), content.size()));
+  for (const ForeignKind& kind : kForeignKinds) {
+    if (kind.begin.empty() ? name.ends_with(kind.end) : content.starts_with(kind.begin)) {
+      refuse(file, kind);
+    }
+  }
 }
 
 }  // namespace gpt2

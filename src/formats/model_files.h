@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 #include "base/file_source.h"
 
@@ -28,13 +29,18 @@ struct ModelFiles {
 /// order) and ckpt.pt (nanoGPT's name). If none exists, `weights` is empty.
 ///
 /// Throws Error: not_found if `path` does not exist; invalid_file if it is neither a file nor a
-/// directory, or cannot be examined; unsupported if it is a GGUF file, or a directory that has a
-/// GGUF file and no other weights.
+/// directory, or cannot be examined; unsupported if it is a directory that has only weights of
+/// another program, or none but those in its checkpoint-N directories.
 [[nodiscard]] ModelFiles find_model_files(const std::filesystem::path& path);
 
 /// Chooses the files of a model in memory in the same way. The result has "memory" as its path and
 /// an empty directory, so that the path of each file is its name.
 [[nodiscard]] ModelFiles find_model_files(const FileSource& memory);
+
+/// Throws Error(unsupported), with what to do, if a file of weights is one that another program
+/// reads, such as a GGUF file, or that is no file of weights, such as a web page. Recognizes it by
+/// its first bytes, or by its name if these are not distinctive.
+void refuse_foreign_file(const std::filesystem::path& file, std::string_view content);
 
 /// Files that describe a tokenizer completely. The first one that exists is read.
 inline constexpr const char* kTokenizerJson[] = {"tokenizer.json", "aitextgen.tokenizer.json"};

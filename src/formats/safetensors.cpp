@@ -23,9 +23,6 @@ constexpr std::uint64_t kMaxHeader = 100'000'000;  // bytes; the limit of the re
 
 std::string_view header_of(Bytes file, std::string_view where) {
   const std::string_view text = text_of(file);
-  if (text.starts_with("version https://git-lfs")) {
-    fail(where, "a git-lfs pointer in place of the weights; fetch them with 'git lfs pull'");
-  }
   if (file.size() < kPrefix) {
     fail(where, "has only ", file.size(), " bytes; expected weights: download it again");
   }

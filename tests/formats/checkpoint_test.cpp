@@ -174,19 +174,32 @@ TEST_CASE("a path to a file of weights names that file; other files stand for th
   }
 }
 
-TEST_CASE("refused: GGUF files, by their name") {
-  const TemporaryDirectory place;
-  const fs::path file = place.write("gpt2.Q4_K.gguf", "GGUF");
-  const auto refused = [&](const fs::path& path) {
-    check_refused([&] { (void)Model::load(path); }, {file.string(), "a GGUF file of llama.cpp"},
-                  ErrorCode::unsupported);
+TEST_CASE("refused: files that are not weights, alone or in a directory") {
+  struct Foreign {
+    const char* name;
+    std::string content;
+    const char* fact;
   };
-  refused(file);
-  refused(place.path());
-  place.write("config.json", "{}");
-  refused(place.path());
-  place.write("model.safetensors", "");  // HuggingFace weights are preferred
-  CHECK(find_model_files(place.path()).weights == place.path() / "model.safetensors");
+  const Foreign cases[] = {
+      {"gpt2.Q4_K.gguf", "GGUF", "a GGUF file of llama.cpp"},
+      {"model.bin", std::string("\6\0\0\0\x17\0TransformerDecoderSpec\0", 29), "CTranslate2"},
+      {"gpt2_124M.bin", "\xc6\xd7\x34\x01\3", "llm.c"},
+      {"model.safetensors", "\n <html><body>", "HTML"},
+      {"model.safetensors", "<!doctype html>", "HTML"},
+  };
+  for (const auto& [name, content, fact] : cases) {
+    const TemporaryDirectory place;
+    const fs::path file = place.write(name, content);
+    const auto refused = [&](const fs::path& path) {
+      check_refused([&] { (void)Model::load(path); }, {file.string(), fact},
+                    ErrorCode::unsupported);
+    };
+    refused(file);
+    place.write("config.json", "{}");
+    refused(place.path());
+    place.write("model.safetensors", "");  // HuggingFace weights are preferred
+    CHECK(find_model_files(place.path()).weights == place.path() / "model.safetensors");
+  }
 }
 
 TEST_CASE("refused: PyTorch files without a config inside or beside them") {
