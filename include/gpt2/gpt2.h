@@ -217,7 +217,8 @@ GPT2_API gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const ch
 /// Describes the model, as {"vocab_size", "n_positions" (the longest sequence), "n_embd",
 /// "n_layer", "n_head", "n_inner", "parameter_count", "bytes_per_token" (bytes of weights that a
 /// pass over one token reads), "eos_token_id" (a list), "bos_token_id" (or null), "dtype", "path"
-/// ("" if it was loaded from memory), "config": the members of a config.json}.
+/// ("" if it was loaded from memory), "warnings" (what may surprise, such as a head that is not
+/// used: a list of sentences), "config": the members of a config.json}.
 GPT2_API gpt2_status gpt2_model_info(const gpt2_model* model, gpt2_bytes** json);
 /// A tensor of a model: a matrix, a bias or the parameters of a LayerNorm. (weights.h)
 typedef struct gpt2_weight {

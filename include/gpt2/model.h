@@ -51,6 +51,9 @@ struct ModelDescription {
   std::size_t tensors = 0;                        ///< how many tensors of the files are used
   std::map<std::string, std::vector<std::string>> ignored = {};  ///< reason -> names in the files
 
+  /// What may surprise: a head that is not used, for example. A sentence each.
+  std::vector<std::string> warnings = {};
+
   /// attention, embeddings, mlp, norms -> types as stored ("BF16", "INT8") -> how many tensors
   std::map<std::string, std::map<std::string, std::size_t>> dtypes = {};
 

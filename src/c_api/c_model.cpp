@@ -78,6 +78,7 @@ Json describe(const gpt2_model& from) {
   result["bos_token_id"] = or_null(config.bos_token_id);
   result["dtype"] = name_of(model.weight_type());
   result["path"] = from.path;
+  result["warnings"] = model.description().warnings;
   result["config"] = Json::parse(config.to_json());
   return result;
 }

@@ -73,7 +73,9 @@ WeightType parse_dtype(const std::string& text) {
 
 Model load_as(const std::filesystem::path& path, const LoadOptions& options) {
   try {
-    return Model::load(path, options);
+    Model model = Model::load(path, options);
+    for (const std::string& warning : model.description().warnings) print_error(warning);
+    return model;
   } catch (const Error& error) {
     const bool is_conversion = options.dtype != WeightType::stored;
     if (!is_conversion || error.code() != ErrorCode::invalid_argument) throw;

@@ -16,8 +16,7 @@ namespace gpt2 {
 /// files. Nothing is converted. A Checkpoint can be moved, but not copied. Moving it keeps the
 /// addresses of the tensors.
 ///
-/// A checkpoint of nanoGPT has model_args instead of a config.json. Its matrices lie as [out, in],
-/// like those of torch.nn.Linear, while HuggingFace's Conv1D stores them as [in, out].
+/// A checkpoint of nanoGPT has model_args instead of a config.json.
 struct Checkpoint : TensorFile {
   /// Opens the files of weights. Recognizes the format of each file by its content. Throws Error.
   [[nodiscard]] static Checkpoint open(const ModelFiles& files);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,7 +15,7 @@
 namespace gpt2 {
 namespace {
 
-/// The opcodes that can occur in a state_dict.
+/// The opcodes that Python writes with protocol 2.
 enum PickleOpcode : unsigned char {
   kMark = '(', kStop = '.', kNone = 'N', kNewTrue = 0x88, kNewFalse = 0x89,
   kBinInt = 'J', kBinInt1 = 'K', kBinInt2 = 'M', kLong1 = 0x8a, kBinFloat = 'G',
@@ -46,9 +47,10 @@ class PickleReader {
   }
 
   /// Reads the length of an integer, which is one byte, and then the integer in two's complement.
-  std::int64_t long1() {
+  /// Returns nothing if it has more than 64 bits.
+  std::optional<std::int64_t> long1() {
     const Bytes bytes = take(number<std::uint8_t>());
-    if (bytes.size() > 8) refuse("an integer of ", bytes.size(), " bytes");
+    if (bytes.size() > 8) return std::nullopt;
     std::int64_t value = !bytes.empty() && bytes.back() >= std::byte{0x80} ? -1 : 0;
     for (std::size_t i = bytes.size(); i-- > 0;) {
       value = value << 8 | std::to_integer<std::int64_t>(bytes[i]);
@@ -56,26 +58,20 @@ class PickleReader {
     return value;
   }
 
-  /// Returns the next `size` bytes. Throws unless they are valid UTF-8, and size is at most
-  /// Pickle::kMaxText.
+  /// Returns the next `size` bytes. Throws unless they are valid UTF-8.
   std::string_view text(std::size_t size) {
-    if (size > Pickle::kMaxText) {
-      fail("a string of ", size, " bytes; expected at most ", Pickle::kMaxText);
-    }
     const std::string_view text = text_of(take(size));
     if (valid_utf8_prefix(text) != text.size()) fail("a string that is not UTF-8");
     return text;
   }
 
   /// Returns the text before the next '\n'. Throws if it has more than 256 bytes.
-  std::string line() {
-    std::string line;
-    for (;;) {
-      const auto c = static_cast<char>(number<std::uint8_t>());
-      if (c == '\n') return line;
-      if (line.size() == 256) fail("a name of more than 256 bytes");
-      line += c;
+  std::string_view line() {
+    const std::size_t begin = position_;
+    while (number<std::uint8_t>() != '\n') {
+      if (position_ - begin > 256) fail("a name of more than 256 bytes");
     }
+    return text_of(bytes_.subspan(begin, position_ - 1 - begin));
   }
 
   /// Throws Error(invalid_file) with the joined parts.
@@ -160,15 +156,20 @@ class Machine {
   void push_boolean(bool value) { push({.kind = Kind::boolean, .integer = value}); }
   void push_text(std::string_view text) { push({.kind = Kind::text, .text = text}); }
   void push_items(Kind kind, Values items) { push({.kind = kind, .items = std::move(items)}); }
+  void push_opaque(std::string_view name) { push({.kind = Kind::opaque, .text = name}); }
+
+  void push_long() {
+    const auto value = reader_.long1();
+    value ? push_integer(*value) : push_opaque("int of more than 64 bits");
+  }
 
   void push_name() {
-    const std::string module = reader_.line();
-    const std::string name = module + " " + reader_.line();
-    const auto* const found = std::ranges::find(kAllowed, name, &PickleName::name);
-    if (found == std::end(kAllowed)) {
-      reader_.refuse("it refers to ", quote(name), ", which is not data");
-    }
-    push({.kind = Kind::name, .name = found});
+    const std::string_view module = reader_.line();
+    const std::string_view name = reader_.line();
+    const auto* const found =
+        std::ranges::find(kAllowed, concat(module, " ", name), &PickleName::name);
+    if (found != std::end(kAllowed)) return push({.kind = Kind::name, .name = found});
+    push_opaque({module.data(), module.size() + 1 + name.size()});  // with the newline between them
   }
 
   // Returns the number of values above the last mark.
@@ -201,12 +202,21 @@ class Machine {
     reader_.fail("found ", name_of(value->kind), "; expected ", name_of(kind));
   }
 
-  // Appends to the list or dict on top of the stack.
+  // Appends to the list or dict on top of the stack. Does nothing if it is an opaque value.
   void extend(Kind kind, const Values& items) {
     require(1);
+    if (stack_.back()->kind == Kind::opaque) return;
     Values& all = expect(stack_.back(), kind).items;
     if (kind == Kind::dict && items.size() % 2 != 0) reader_.fail("a key without a value");
     all.insert(all.end(), items.begin(), items.end());
+  }
+
+  // Drops the attributes of a dict, such as _metadata. Remembers those of an opaque value.
+  void build() {
+    Value* const state = pop();
+    require(1);
+    if (stack_.back()->kind != Kind::opaque) return extend(Kind::dict, {});
+    stack_.back()->items = {state};
   }
 
   // -- Calls, which are stored as data -----------------------------------------------------------
@@ -221,8 +231,10 @@ class Machine {
 
   void call() {
     const Values& arguments = expect(pop(), Kind::tuple).items;
-    const PickleName& callee = *expect(pop(), Kind::name).name;
-    if (!callee.function) reader_.refuse("it calls ", quote(callee.name));
+    Value* const called = pop();
+    if (called->kind == Kind::opaque) return push_opaque(called->text);
+    const PickleName& callee = *expect(called, Kind::name).name;
+    if (!callee.function) return push_opaque(callee.name);
     switch (*callee.function) {
       case PickleFunction::ordered_dict:
         push_items(Kind::dict, {});
@@ -256,7 +268,7 @@ class Machine {
       case kBinInt: return push_integer(static_cast<std::int32_t>(reader_.number<std::uint32_t>()));
       case kBinInt1: return push_integer(reader_.number<std::uint8_t>());
       case kBinInt2: return push_integer(reader_.number<std::uint16_t>());
-      case kLong1: return push_integer(reader_.long1());
+      case kLong1: return push_long();
       case kBinFloat: reader_.number<std::uint64_t>(); return push({.kind = Kind::real});
       case kBinUnicode: return push_text(reader_.text(reader_.number<std::uint32_t>()));
       case kShortBinString: return push_text(reader_.text(reader_.number<std::uint8_t>()));
@@ -280,14 +292,14 @@ class Machine {
       case kAppends: return extend(Kind::list, pop_to_mark());
       case kSetItem: return extend(Kind::dict, pop(2));
       case kSetItems: return extend(Kind::dict, pop_to_mark());
-      case kBuild: pop(); return extend(Kind::dict, {});  // drops attributes, such as _metadata
+      case kBuild: return build();
       case kBinPut: return put(reader_.number<std::uint8_t>());
       case kLongBinPut: return put(reader_.number<std::uint32_t>());
       case kBinGet: return get(reader_.number<std::uint8_t>());
       case kLongBinGet: return get(reader_.number<std::uint32_t>());
     }
     const auto letter = static_cast<char>(opcode);  // the notation of pickletools: 'V', '\x93'
-    reader_.refuse("opcode ", quote({&letter, 1}), " has no place in a state_dict");
+    reader_.refuse("opcode ", quote({&letter, 1}), " is not one of protocol 2");
   }
 
   void check_protocol(unsigned version) {
@@ -344,8 +356,16 @@ std::string_view name_of(Pickle::Kind kind) noexcept {
     case Pickle::Kind::tensor: return "a tensor";
     case Pickle::Kind::storage: return "a storage";
     case Pickle::Kind::name: return "a name";
+    case Pickle::Kind::opaque: return "an object";
   }
   __builtin_unreachable();
+}
+
+std::string describe(const Pickle::Value& value) {
+  if (value.kind != Pickle::Kind::opaque) return std::string(name_of(value.kind));
+  std::string name(value.text);
+  std::ranges::replace(name, '\n', '.');
+  return concat("an object of ", quote(name));
 }
 
 }  // namespace gpt2

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,22 +24,27 @@ struct PickleName {
 };
 
 /// A pickle that torch.save wrote, read as data. It becomes a graph of values. A call in the pickle
-/// is never executed, but stored as a value with the arguments of the call. The supported opcodes
-/// and names are those of a state_dict, which torch.load accepts with weights_only=True. For any
-/// other opcode or name, the constructor throws an Error that names it.
+/// is never executed. A call that makes a tensor is stored as a value with the arguments of the
+/// call. All that other code would make (a config object, a NumPy array, a date, the result of
+/// os.system) becomes an opaque value, and what the pickle puts into it is dropped. The supported
+/// opcodes are those that Python writes with protocol 2, the protocol of torch.save. For any other
+/// opcode, the constructor throws an Error that names it.
 struct Pickle {
   enum class Kind : std::uint8_t {
-    none, boolean, integer, real, text, tuple, list, dict, tensor, storage, name,
+    none, boolean, integer, real, text, tuple, list, dict, tensor, storage, name, opaque,
   };
 
   struct Value {
     Kind kind = Kind::none;
     const PickleName* name = nullptr;  ///< for the kind `name`
     std::int64_t integer = 0;          ///< for the kinds `boolean` and `integer`
-    std::string_view text = {};        ///< for the kind `text`: valid UTF-8, in the pickle's bytes
+    /// For the kind `text`: valid UTF-8, in the pickle's bytes. For the kind `opaque`: the module
+    /// and the name of the code that would make the value, with a byte between them.
+    std::string_view text = {};
     /// The items of a tuple or a list. For a dict: key, value, key, value ... For a tensor: the
     /// arguments of _rebuild_tensor_v2. For a storage: ('storage', type, key, location, element
-    /// count, ...).
+    /// count, ...). For an opaque value: its state, which is often a dict of its attributes, if the
+    /// pickle sets it.
     std::vector<Value*> items = {};
 
     /// Returns the value that a dict has for this key, or nullptr if it has none.
@@ -48,10 +54,9 @@ struct Pickle {
   static constexpr std::size_t kMaxSteps = 1'000'000;  ///< opcodes; also bounds the values
   static constexpr std::size_t kMaxStack = 100'000;
   static constexpr std::size_t kMaxMemo = 1'000'000;
-  static constexpr std::size_t kMaxText = 1 << 20;  ///< bytes of one string
 
   /// Reads the pickle that begins at byte `begin` of `bytes`. Messages begin with `where` and give
-  /// the position in `bytes`. Throws Error(unsupported) for an opcode or name that is not
+  /// the position in `bytes`. Throws Error(unsupported) for an opcode or protocol that is not
   /// supported, and Error(invalid_file) if the bytes are not a valid pickle.
   Pickle(Bytes bytes, std::size_t begin, std::string_view where);
   Pickle(const Pickle&) = delete;
@@ -63,5 +68,8 @@ struct Pickle {
 
 /// Returns the name of the kind with its article, such as "a dict", for messages.
 [[nodiscard]] std::string_view name_of(Pickle::Kind kind) noexcept;
+
+/// The same for a value. The description of an opaque value names the code that would make it.
+[[nodiscard]] std::string describe(const Pickle::Value& value);
 
 }  // namespace gpt2

@@ -19,8 +19,7 @@ using Value = Pickle::Value;
 std::size_t read_size(const Value& value, const char* what, std::string_view where) {
   const bool is_integer = value.kind == Kind::integer;
   if (is_integer && value.integer >= 0) return static_cast<std::size_t>(value.integer);
-  fail(where, "the ", what, " is ",
-       is_integer ? std::to_string(value.integer) : std::string(name_of(value.kind)),
+  fail(where, "the ", what, " is ", is_integer ? std::to_string(value.integer) : describe(value),
        "; expected a whole number");
 }
 
@@ -54,7 +53,7 @@ StoredTensor read_tensor(std::string_view name, const Value& value, std::string_
   }
   const Value& storage = *value.items[0];
   if (storage.kind != Kind::storage) {
-    fail(where, "its storage is ", name_of(storage.kind), "; expected a storage");
+    fail(where, "its storage is ", describe(storage), "; expected a storage");
   }
   StoredTensor tensor{.name = std::string(name),
                       .storage = read_storage(storage, file),
@@ -103,15 +102,37 @@ ModelArgs read_model_args(const Value& args, std::string_view where) {
   return result;
 }
 
-[[noreturn]] void fail_without_tensors(const std::vector<std::string>& keys,
-                                       std::string_view where) {
+// Returns the sizes of the model, or nullptr if the file has none: nanoGPT's dict "model_args", or
+// the attributes of the GPTConfig that build-nanogpt stores under "config".
+const Value* find_model_args(const Value& root) {
+  if (const Value* const args = find_dict(root, "model_args")) return args;
+  const Value* const config = root.find("config");
+  if (config == nullptr || config->kind != Kind::opaque || config->items.empty()) return nullptr;
+  const Value* const state = config->items[0];
+  const auto has = [&](const char* key) { return state->find(key) != nullptr; };
+  const bool is_config = state->kind == Kind::dict && std::ranges::all_of(kSizesOfModelArgs, has);
+  return is_config ? state : nullptr;
+}
+
+[[noreturn]] void fail_without_tensors(const Members& members, std::string_view where) {
   constexpr std::size_t kShown = 5;
   std::string shown;
-  for (std::size_t i = 0; i < std::min(keys.size(), kShown); ++i) {
-    shown += (i ? ", " : "") + quote(keys[i]);
+  for (std::size_t i = 0; i < std::min(members.size(), kShown); ++i) {
+    const auto& [key, value] = members[i];
+    shown += (i ? ", " : "") + quote(key);
+    if (value->kind == Kind::opaque) shown += concat(" (", describe(*value), ")");
   }
   fail(where, "holds a dict without tensors; its keys: ", shown,
-       keys.size() > kShown ? ", ..." : "");
+       members.size() > kShown ? ", ..." : "");
+}
+
+// Throws for an object in the place of a weight, which only code could make.
+void refuse_weight(std::string_view name, const Value& value, std::string_view where) {
+  const bool is_weight = name.ends_with(".weight") || name.ends_with(".bias");
+  if (!is_weight || value.kind != Kind::opaque) return;
+  fail(ErrorCode::unsupported, where, "tensor ", quote(name), " is ", describe(value),
+       ", which only its code could make, and no code in a pickle is executed: save the model's "
+       "state_dict()");
 }
 
 }  // namespace
@@ -120,6 +141,9 @@ Storage read_storage(const Value& storage, std::string_view file) {
   const Value& word = *storage.items[0];
   const Value& type = *storage.items[1];
   const Value& key = *storage.items[2];
+  if (type.kind == Kind::opaque) {
+    fail(ErrorCode::unsupported, file, "the type of a storage is ", describe(type));
+  }
   if (word.text != "storage" || type.kind != Kind::name || !type.name->storage ||
       key.kind != Kind::text) {
     fail(file, "a storage is not described as ('storage', type, key, location, size)");
@@ -137,30 +161,32 @@ Storage read_storage(const Value& storage, std::string_view file) {
 
 StateDict read_state_dict(const Value& root, std::string_view where) {
   if (root.kind != Kind::dict) {
-    fail(where, "holds ", name_of(root.kind),
-         "; expected a state_dict, a dict of names and tensors");
+    fail(where, "holds ", describe(root),
+         "; expected a state_dict, a dict of names and tensors: save the model's state_dict()");
   }
   StateDict state;
   const Value* dict = find_dict(root, "model");
-  const Value* const args = dict ? find_dict(root, "model_args") : nullptr;
+  const Value* const args = dict ? find_model_args(root) : nullptr;
   if (args) state.model_args = read_model_args(*args, where);
-  if (!dict) dict = find_dict(root, "state_dict");
+  for (const char* key : {"state_dict", "model_state_dict", "module"}) {
+    if (!dict) dict = find_dict(root, key);
+  }
   if (dict) {
     for (const auto& [name, value] : members_of(root, where)) {
       if (value != dict && value != args) state.ignored.emplace_back(name);
     }
   }
-  constexpr std::string_view kCompiled = "_orig_mod.";
-  for (auto [name, value] : members_of(dict ? *dict : root, where)) {
+  const Members members = members_of(dict ? *dict : root, where);
+  for (const auto& [name, value] : members) {
     if (value->kind != Kind::tensor) {
+      refuse_weight(name, *value, where);
       state.ignored.emplace_back(name);
       continue;
     }
     if (state.tensors.size() == kMaxTensors) fail(where, "more than ", kMaxTensors, " tensors");
-    if (name.starts_with(kCompiled)) name.remove_prefix(kCompiled.size());
     state.tensors.push_back(read_tensor(name, *value, where));
   }
-  if (state.tensors.empty()) fail_without_tensors(state.ignored, where);
+  if (state.tensors.empty()) fail_without_tensors(members, where);
   return state;
 }
 

@@ -34,14 +34,14 @@ struct StoredTensor {
 struct StateDict {
   std::vector<StoredTensor> tensors;
   std::vector<std::string> ignored;     ///< keys whose values are not tensors of the model
-  std::optional<ModelArgs> model_args;  ///< only in nanoGPT's files
+  std::optional<ModelArgs> model_args;  ///< only in files of nanoGPT and its kin
 };
 
 /// Reads the tensors of a state_dict. `root` is the root of a pickle. The state_dict is the dict
-/// under the key "model" or "state_dict" in `root`, or `root` itself if it has neither. Ignores all
-/// other values, and removes torch.compile's prefix "_orig_mod." from names. Throws
-/// Error(invalid_file) if there is no tensor, if a tensor contradicts itself or its storage, or if
-/// a key appears twice.
+/// under the first of the keys "model", "state_dict", "model_state_dict" and "module" (DeepSpeed)
+/// that `root` has, or else `root` itself. Ignores all other values. Throws Error(invalid_file) if
+/// there is no tensor, if a tensor contradicts itself or its storage, or if a key appears twice;
+/// Error(unsupported) if only code could make a tensor.
 [[nodiscard]] StateDict read_state_dict(const Pickle::Value& root, std::string_view where);
 
 /// Reads a value of the kind `storage`. Throws Error(invalid_file) if it is not well-formed.

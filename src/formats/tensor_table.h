@@ -26,16 +26,20 @@ struct TensorView {
 /// The tensors of a file of weights, in the order of their names.
 using TensorTable = std::map<std::string, TensorView, std::less<>>;
 
-/// The members of nanoGPT's "model_args" that are whole numbers or booleans: n_layer, n_head,
-/// n_embd, block_size, vocab_size and bias (0 or 1).
+/// The members of nanoGPT's "model_args", or of build-nanogpt's GPTConfig, that are whole numbers or
+/// booleans: n_layer, n_head, n_embd, block_size, vocab_size and bias (0 or 1).
 using ModelArgs = std::map<std::string, std::int64_t, std::less<>>;
+
+/// Those of them without which there is no model.
+inline constexpr const char* kSizesOfModelArgs[] = {"n_layer", "n_head", "n_embd", "block_size",
+                                                    "vocab_size"};
 
 /// The content of a file of weights.
 struct TensorFile {
   TensorTable tensors = {};                           ///< views into the file, or into `copies`
   std::string format = "safetensors";                 ///< the name of the format, for people
   std::vector<std::string> ignored = {};              ///< keys that are not tensors of the model
-  std::optional<ModelArgs> model_args = {};           ///< only in nanoGPT's files
+  std::optional<ModelArgs> model_args = {};           ///< only in files of nanoGPT and its kin
   std::vector<AlignedBuffer<std::byte>> copies = {};  ///< copies of tensors that were not row-major
 };
 

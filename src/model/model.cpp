@@ -21,12 +21,13 @@ namespace fs = std::filesystem;
 
 // Returns the config for nanoGPT's model_args (https://github.com/karpathy/nanoGPT, model.py:
 // GPTConfig). They are the same numbers as in HuggingFace's config, but block_size is the name of
-// n_positions. nanoGPT always uses the exact GELU.
+// n_positions. nanoGPT uses the exact GELU. build-nanogpt and the first nanoGPT, which have no
+// option "bias", use GPT-2's.
 Config config_of(const ModelArgs& args, const fs::path& file) {
   const std::string where = file.string() + ": model_args";
   JsonDocument<nlohmann::json> config;
-  config.root["activation_function"] = "gelu";
-  for (const std::string name : {"n_layer", "n_head", "n_embd", "block_size", "vocab_size"}) {
+  config.root["activation_function"] = args.contains("bias") ? "gelu" : "gelu_new";
+  for (const std::string name : kSizesOfModelArgs) {
     const auto found = args.find(name);
     if (found == args.end()) fail(where, name, " is missing");
     config.root[name == "block_size" ? "n_positions" : name] = found->second;
@@ -49,13 +50,14 @@ std::shared_ptr<const Transformer> load_transformer(const ModelFiles& files,
   std::optional<Config> config;
   if (!files.is_nanogpt()) config = load_config(files);
   const auto checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(files));
-  if (checkpoint->model_args) config = config_of(*checkpoint->model_args, files.weights);
+  const bool has_own_config = !config && checkpoint->model_args;
+  if (has_own_config) config = config_of(*checkpoint->model_args, files.weights);
   if (!config) config = load_config(files);
 
   const auto transformer = bind_weights(*config, checkpoint, options);
   std::vector<fs::path>& read = transformer->description.files;
   for (const char* name : {"generation_config.json", "config.json"}) {
-    if (checkpoint->model_args || !files.source.has(files.directory / name)) continue;
+    if (has_own_config || !files.source.has(files.directory / name)) continue;
     read.insert(read.begin(), files.directory / name);
   }
   return transformer;

@@ -134,6 +134,7 @@ TEST_CASE("descriptions are those of C++") {
   CHECK(info.at("dtype") == name_of(model().weight_type()));
   CHECK(info.at("config") == json::parse(model().config().to_json()));
   CHECK(info.at("path") == kDirectory.string());
+  CHECK(info.at("warnings").empty());
 
   const json tokens = json_of(gpt2_tokenizer_info, c_tokenizer());
   CHECK(tokens.at("n_tokens") == tokenizer().size());

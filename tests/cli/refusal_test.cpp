@@ -74,9 +74,8 @@ TEST_CASE("options whose values are not numbers, or out of range, are refused by
       {"--epsilon-cutoff", ": expected a number from 0 to 0.9999, found '"},
       {"--eta-cutoff", ": expected a number from 0 to 0.9999, found '"},
       {"--repetition-penalty", ": expected a number from 1e-06 to 1e+06, found '"}};
-  for (const std::string option :
-       {"--seed", "--top-k", "--max-new-tokens", "--threads", "--no-repeat-ngram-size",
-        "--min-length", "--min-new-tokens"}) {
+  for (const std::string option : {"--seed", "--top-k", "--max-new-tokens", "--threads",
+                                   "--no-repeat-ngram-size", "--min-length", "--min-new-tokens"}) {
     for (const std::string& value : whole) {
       check_refused({option, value, "x"}, 2,
                     {option + ": expected ", "a whole number from ", "found '" + value + "'",
@@ -96,12 +95,10 @@ TEST_CASE("options whose values are not numbers, or out of range, are refused by
 }
 
 TEST_CASE("options that name tokens, and those that take two numbers, are refused by name") {
-  for (const std::string option :
-       {"--suppress-tokens", "--begin-suppress-tokens", "--forced-bos-token-id",
-        "--forced-eos-token-id"}) {
+  for (const std::string option : {"--suppress-tokens", "--begin-suppress-tokens",
+                                   "--forced-bos-token-id", "--forced-eos-token-id"}) {
     for (const std::string ids : {"-1", "x", "1,", ",1", "1,,2", "1;2", "1.5", "2147483648", ""}) {
-      check_refused({option, ids, "x"}, 2,
-                    {option + ": expected ", "found '" + ids + "'"});
+      check_refused({option, ids, "x"}, 2, {option + ": expected ", "found '" + ids + "'"});
     }
     // The model has 257 tokens.
     check_refused({"-m", alphabet_model(), option, "257", "x"}, 2,
@@ -161,8 +158,7 @@ TEST_CASE("a bad word that the vocabulary cannot spell is refused") {
   std::string vocabulary((std::istreambuf_iterator<char>(file)), {});
   model.write("vocab.json", vocabulary.erase(vocabulary.find("\"x\":"), 8));
   const std::string directory = model.file("").string();
-  check_refused({"-m", directory, "--bad-words", "x", "a"}, 2,
-                {"the bad word 'x'"});
+  check_refused({"-m", directory, "--bad-words", "x", "a"}, 2, {"the bad word 'x'"});
   CHECK(run({"-m", directory, "--bad-words", "y", "a"}).status == 0);
 }
 
@@ -172,8 +168,9 @@ TEST_CASE("options that contradict each other are refused with both names") {
   for (const Words& option : std::vector<Words>{{"--min-length", "5"},
                                                 {"--min-new-tokens", "5"},
                                                 {"--exponential-decay-length-penalty", "5,2"}}) {
-    check_refused({"--ignore-eos", option[0], option[1], "x"}, 2,
-                  {option[0], " cannot be combined with ", "--ignore-eos", "give only one of them"});
+    check_refused(
+        {"--ignore-eos", option[0], option[1], "x"}, 2,
+        {option[0], " cannot be combined with ", "--ignore-eos", "give only one of them"});
   }
   check_refused({"--min-new-tokens", "11", "--max-new-tokens", "10", "x"}, 2,
                 {"--min-new-tokens: 11 is more than --max-new-tokens, which is 10; see"});
@@ -263,8 +260,9 @@ TEST_CASE("log-probabilities without JSON, or more than there are tokens, are re
   check_refused({"--logprobs", "3", "a"}, 2, {"gpt2: --logprobs needs --json", "; see"});
   check_refused({"--logprobs", "3", "--format", "text", "a"}, 2, {"--logprobs needs --json"});
   for (const std::string count : {"-1", "x", "1.5", ""}) {
-    check_refused({"--json", "--logprobs", count, "a"}, 2,
-                  {"--logprobs: expected a whole number from 0 to 1000000000, found '" + count + "'; see"});
+    check_refused(
+        {"--json", "--logprobs", count, "a"}, 2,
+        {"--logprobs: expected a whole number from 0 to 1000000000, found '" + count + "'; see"});
   }
   check_refused({"-m", alphabet_model(), "--json", "--logprobs", "258", "a"}, 2,
                 {"--logprobs: expected a whole number from 0 to 257, the size of the vocabulary, "
@@ -310,9 +308,26 @@ TEST_CASE("a directory or a file that is not a model is refused with what is exp
   const TemporaryDirectory directory;
   const std::string prompt = directory.write("prompt.txt", "Once").string();
   for (const std::string& path : {directory.path().string(), prompt}) {
-    check_refused(
-        {"-m", path, "x"}, 1,
-        {path + ": no config.json; expected it beside model.safetensors or "});
+    check_refused({"-m", path, "x"}, 1,
+                  {path + ": no config.json; expected it beside model.safetensors or "});
+  }
+}
+
+TEST_CASE("a token for which the model has no row is named by every command") {
+  const fs::path folder = fs::path(GPT2_TEST_DATA) / "oracle/loading/added_tokens_not_resized";
+  for (const std::string command : {"generate", "inspect"}) {
+    check_refused({command, "-m", folder.string(), "hi <|user|>"}, 1,
+                  {"258", "259", "'<|user|>'", "added_tokens.json"});
+  }
+}
+
+TEST_CASE("a surprise in the weights is one line on standard error") {
+  const fs::path folder = fs::path(GPT2_TEST_DATA) / "oracle/loading";
+  for (const char* name : {"qa_outputs", "tied_but_different"}) {
+    const Outcome outcome = run({"-m", (folder / name).string(), "--tokens", "-n", "1", "1 2 3"});
+    CHECK(outcome.status == 0);
+    CHECK(std::ranges::count(outcome.err, '\n') == 1);
+    CHECK(outcome.err.starts_with("gpt2: "));
   }
 }
 
@@ -372,9 +387,10 @@ TEST_CASE("a token id that the model has no embedding for is refused") {
 
 TEST_CASE("a prompt longer than the context is refused") {
   const DamagedModel model;
-  model.check_refused({"the prompt has 65 tokens, but the model takes at most 64: shorten it, or give "
-                       "--truncate to leave out its beginning\n"},
-                      std::string(65, 'a'));
+  model.check_refused(
+      {"the prompt has 65 tokens, but the model takes at most 64: shorten it, or give "
+       "--truncate to leave out its beginning\n"},
+      std::string(65, 'a'));
 }
 
 TEST_CASE("invalid token ids are refused") {

@@ -188,7 +188,7 @@ TEST_CASE("nanoGPT's ckpt.pt has its own config, and the ignored entries are lis
   CHECK(description.ignored ==
         std::map<std::string, Names>{
             {"no tensor of the model", {"optimizer", "iter_num", "best_val_loss", "config"}},
-            {"tied: wte.weight is used in its place", {"lm_head.weight"}}});
+            {"tied: wte.weight is used in its place", {"_orig_mod.lm_head.weight"}}});
 }
 
 TEST_CASE("quantized weights are never converted, whatever files lie beside them") {
@@ -243,14 +243,30 @@ TEST_CASE("refused: tensors that are missing, extra or duplicate, or have a wron
   const TensorView view = checkpoint.tensors.at(ln_f);
   CHECK_NOTHROW(bind([&](TensorTable&) {})());
   check_refused(bind([&](TensorTable& t) { t.erase(ln_f); }), {"f: ln_f.bias [32]", "missing"});
-  check_refused(bind([&](TensorTable& t) { t["h.0.q_attn.weight\n"] = view; }),
-                {"f: 'h.0.q_attn.weight\\x0a'"});
-  check_refused(bind([&](TensorTable& t) { t["ln_f.beta"] = view; }),
-                {"'ln_f.beta'", "'transformer.ln_f.bias'", "'ln_f.bias'"});
+  check_refused(bind([&](TensorTable& t) { t["transformer.h.0.q_attn.weight\n"] = view; }),
+                {"f: 'transformer.h.0.q_attn.weight\\x0a'"});
+  check_refused(bind([&](TensorTable& t) { t["transformer.ln_f.beta"] = view; }),
+                {"'transformer.ln_f.beta'", "'transformer.ln_f.bias'", "'ln_f.bias'"});
+  check_refused(bind([&](TensorTable& t) { t["x.ln_f.beta"] = view; }),
+                {"'x.ln_f.beta'", "'transformer.", "different prefixes"});
+  check_refused(bind([&](TensorTable& t) { t["transformer.ln_g.bias"] = view; }),
+                {"'transformer.ln_g.bias'"});
+  check_refused(bind([&](TensorTable& t) { t["x.lm_head.weight"] = view; }),
+                {"'x.lm_head.weight'"});
   check_refused(bind([&](TensorTable& t) { t[ln_f].shape = Shape{31}; }), {ln_f, "[31]", "[32]"});
-  check_refused(bind([&](TensorTable& t) { t[ln_f].dtype = DType::f64; }), {ln_f, "F64", "F32"});
-  check_refused(bind([&](TensorTable& t) { t.clear(); }),  // of 28, 8 are listed
-                {"f: wte.weight [211, 32]", "wpe.weight [64, 32]", "20 more"});
+  check_refused(bind([&](TensorTable& t) { t[ln_f].dtype = DType::i32; }),
+                {ln_f, "I32", "float32"});
+  check_refused(bind([&](TensorTable& t) { t.clear(); }), {"f: ", "no tensors"});
+  check_refused(bind([&](TensorTable& t) {
+                  t.clear();
+                  t["encoder.layer.0.weight"] = t["z"] = view;
+                }),
+                {"the first of 2", "'encoder.layer.0.weight'"});
+  check_refused(bind([&](TensorTable& t) {  // of the 27 others, 8 are listed
+                  t.clear();
+                  t[ln_f] = view;
+                }),
+                {"f: wte.weight [211, 32]", "wpe.weight [64, 32]", "19 more", "config.json"});
 }
 
 TEST_CASE("the tensors of a model are those of its file, where they lie") {
