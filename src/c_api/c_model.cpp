@@ -7,7 +7,7 @@
 #include "gpt2/observer.h"
 #include "gpt2/option_fields.h"
 #include "gpt2/runtime.h"
-#include "requests/option_list.h"
+#include "requests/options.h"
 #include "requests/own_form.h"
 
 using namespace gpt2::c_api;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <vector>
 
@@ -120,10 +119,9 @@ Observer observer_of(const gpt2_observer* observer) {
 }
 
 EmbedOptions embed_options_of(const char* text, const Config& config) {
-  constexpr std::array<std::string_view, 2> kPoolings = {"mean", "last"};
   JsonArgument options(text, "the options");
   Members& members = options.members();
-  EmbedOptions embed = {.pooling = static_cast<Pooling>(options.word("pooling", kPoolings))};
+  EmbedOptions embed = {.pooling = static_cast<Pooling>(members.word("pooling", {"mean", "last"}))};
   if (const nlohmann::json* const layer = members.find("layer")) {
     if (!layer->is_number_integer()) members.refuse("layer", "a whole number");
     embed.layer = layer_of(layer->get<std::int64_t>(), config);
@@ -149,12 +147,12 @@ Json comparison_json(const PerplexityComparison& found) {
 gpt2_status gpt2_engine_new(const gpt2_model* model, const char* options, gpt2_engine** out) {
   return guard_new(out, [&] {
     const gpt2::Model& weights = checked(model).model;
-    constexpr std::array<std::string_view, 3> kTypes = {"auto", "f32", "f16"};
     JsonArgument given(options, "the options");
     gpt2::EngineOptions engine;
     const auto threads = given.members().count("threads", 0, gpt2::EngineOptions::kMaxThreads);
     engine.threads = static_cast<int>(threads.value_or(0));
-    engine.kv_type = static_cast<gpt2::KVType>(given.word("kv_type", kTypes));
+    engine.kv_type =
+        static_cast<gpt2::KVType>(given.members().word("kv_type", {"auto", "f32", "f16"}));
     given.members().refuse_others();
     return make_handle<gpt2_engine>(gpt2::Engine(weights, engine));
   });

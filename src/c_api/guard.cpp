@@ -137,17 +137,6 @@ JsonDocument<nlohmann::json> parsed(const char* text, const char* name) {
 JsonArgument::JsonArgument(const char* text, const char* name)
     : tree_(parsed(text, name)), members_(tree_.root) {}
 
-std::size_t JsonArgument::word(const char* name, std::span<const std::string_view> words) {
-  const std::optional<std::string> given = members_.text(name);
-  if (!given) return 0;
-  std::string expected;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == *given) return i;
-    expected += (i == 0 ? "" : " or ") + std::string(words[i]);
-  }
-  members_.refuse(name, expected);
-}
-
 std::function<void(double)> progress_of(gpt2_on_progress on_progress, void* user) {
   if (!on_progress) return {};
   return [on_progress, user](double share) {

@@ -146,10 +146,6 @@ class JsonArgument {
   [[nodiscard]] nlohmann::json& root() noexcept { return tree_.root; }
   [[nodiscard]] Members& members() noexcept { return members_; }
 
-  /// Returns the index of the word that the member is, or 0, that of the default, if it is absent.
-  /// Throws for any other value.
-  [[nodiscard]] std::size_t word(const char* name, std::span<const std::string_view> words);
-
  private:
   JsonDocument<nlohmann::json> tree_;
   Members members_;

@@ -4,7 +4,6 @@
 #include <limits>
 #include <vector>
 
-#include "generate/sampling/logprobs.h"
 #include "generate/sampling/softmax.h"
 #include "gpt2/embed.h"
 

@@ -15,15 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-// Returns true for the first of two words, false for the second one.
-bool read_choice(Members& members, const char* name, const char* first, const char* second,
-                 bool otherwise) {
-  const auto word = members.text(name);
-  if (!word) return otherwise;
-  if (*word != first && *word != second) members.refuse(name, concat(first, " or ", second));
-  return *word == first;
-}
-
 void normalize(std::vector<float>& vector) {
   double square = 0.0;
   for (const float number : vector) square += static_cast<double>(number) * number;
@@ -56,9 +47,8 @@ EmbeddingRequest read_embedding_request(const json& body, const RequestContext& 
   static_cast<void>(members.text("model"));
   const TokenReader reader = {context.tokenizer, config.vocab_size};
   request.inputs = reader.read_list(members.need("input"), "input", context.max_prompts);
-  request.is_base64 = read_choice(members, "encoding_format", "base64", "float", false);
-  request.options.pooling =
-      read_choice(members, "pooling", "last", "mean", false) ? Pooling::last : Pooling::mean;
+  request.is_base64 = members.word("encoding_format", {"float", "base64"}) == 1;
+  request.options.pooling = static_cast<Pooling>(members.word("pooling", {"mean", "last"}));
   request.options.layer = members.count("layer", 0, config.n_layer);
   static_cast<void>(members.count("dimensions", config.n_embd, config.n_embd));
   members.refuse_others();

@@ -71,6 +71,17 @@ std::optional<bool> Members::flag(const std::string& name) {
   return value->get<bool>();
 }
 
+std::size_t Members::word(const std::string& name, std::initializer_list<std::string_view> words) {
+  const std::optional<std::string> given = text(name);
+  if (!given) return 0;
+  std::string expected;
+  for (const std::string_view& word : words) {
+    if (word == *given) return static_cast<std::size_t>(&word - words.begin());
+    expected += concat(expected.empty() ? "" : " or ", word);
+  }
+  refuse(name, expected);
+}
+
 void Members::refuse_both(const std::string& name, const std::string& other) {
   if (find(name) == nullptr || find(other) == nullptr) return;
   reject(path_, name, ": \"", other, "\" says the same: remove one of them");

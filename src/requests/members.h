@@ -61,6 +61,11 @@ class Members {
                                                  std::size_t max);
   [[nodiscard]] std::optional<bool> flag(const std::string& name);
 
+  /// Returns the index of the word that the member is, or 0, that of the default, if it is absent.
+  /// Throws Error for any other value.
+  [[nodiscard]] std::size_t word(const std::string& name,
+                                 std::initializer_list<std::string_view> words);
+
   /// Accepts these members, whatever their values are.
   void ignore(std::initializer_list<const char*> names) {
     known_.insert(names.begin(), names.end());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "base/fail.h"
 #include "generate/options/option_codec.h"
@@ -19,6 +20,37 @@ void read_field(Members& members, const Field& row, Values& values, const char* 
   if (!Codec::read(*value, field.range, values.*field.member)) {
     members.refuse(name, Codec::form(field.range).json);
   }
+}
+
+// In the order of OptionRole and OptionOrigin.
+constexpr const char* kRoles[] = {"draws",        "limits_length", "penalizes",
+                                  "names_tokens", "searches",      "reports"};
+constexpr const char* kOrigins[] = {"huggingface", "openai", "own"};
+
+template <class Field, class Values>
+Json row_json(const Field& of_table, const Values& defaults, const Values& of_command) {
+  using T = typename Field::Value;
+  const Field field = of_requests(of_table);
+  const OptionForm form = OptionCodec<T>::form(field.range);
+  Json row = {{"name", field.name},
+              {"role", kRoles[static_cast<std::size_t>(field.role)]},
+              {"origin", kOrigins[static_cast<std::size_t>(field.origin)]},
+              {"type", form.type}};
+  if constexpr (std::is_enum_v<T>) {
+    for (std::size_t i = 0; i < kNamesOf<T>.size(); ++i) {
+      row["choices"].push_back(Json(OptionCodec<T>::write(static_cast<T>(i))));
+    }
+  }
+  if (form.word == "N") {
+    row["min"] = field.range.min;
+    row["max"] = field.range.max;
+    row["also"] = field.range.also;
+  }
+  row["form"] = form.json;
+  row["default"] = OptionCodec<T>::write(defaults.*field.member);
+  row["command_default"] = OptionCodec<T>::write(of_command.*field.member);
+  row["help"] = field.help;
+  return row;
 }
 
 }  // namespace
@@ -66,6 +98,18 @@ std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens) {
   if (max_length > prompt_tokens) return max_length - prompt_tokens;
   reject("max_length: expected more than the number of the prompt's tokens, ", prompt_tokens,
          ", found ", max_length, ": give max_new_tokens");
+}
+
+Json option_list(const GenerationOptions& defaults, const GenerationOptions& of_command) {
+  Json rows = Json::array();
+  for_each_generation_field(
+      [&](const auto& field) { rows.push_back(row_json(field, defaults, of_command)); });
+  for_each_sampling_field([&](const auto& field) {
+    rows.push_back(row_json(field, defaults.sampling, of_command.sampling));
+  });
+  for_each_beam_field(
+      [&](const auto& field) { rows.push_back(row_json(field, BeamOptions{}, BeamOptions{})); });
+  return rows;
 }
 
 }  // namespace gpt2

@@ -1,15 +1,72 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "requests/run.h"
-#include "serve/call.h"
+#include "serve/metrics.h"
+#include "serve/reply.h"
 #include "serve/served_model.h"
 
 namespace gpt2::serve {
+
+/// The error of the calls that are not complete when the server ends.
+struct ServerEnds : std::exception {
+  [[nodiscard]] const char* what() const noexcept override {
+    return "the server has ended before the answer was complete: send the request again";
+  }
+};
+
+/// The call that a job answers: where the answer goes, and when nobody waits for it any more.
+///
+/// Thread safety: any thread may call any function.
+class Call {
+ public:
+  Call(std::string request_id, std::shared_ptr<Reply> reply, Metrics& counters)
+      : id(std::move(request_id)), metrics(counters), reply_(std::move(reply)) {}
+
+  /// Whether to go on: the client waits, and cancel() has not been called.
+  [[nodiscard]] bool goes_on() const;
+
+  /// Makes goes_on() false.
+  void cancel() { is_cancelled_ = true; }
+
+  void send(int status, const Json& body);
+  void send(HttpAnswer answer);
+
+  void begin_stream();
+  void write_event(const Json& event);
+  void end_stream();
+
+  /// Answers with an error: in a stream that has begun, as an event. Its status is 400 for an
+  /// Error, 503 if there is no memory or for ServerEnds, and 500 for anything else. If there is no
+  /// memory for this answer, either, the connection is closed. Makes goes_on() false.
+  void fail(std::exception_ptr error) noexcept;
+
+  /// Called once, right before the end of the answer is sent, so that what the call has used is
+  /// free when the client sees it. Set it before another thread has the call.
+  std::function<void()> before_end = {};
+
+  /// The id of the answer: that of the request, or another one. Set it before another thread has
+  /// the call.
+  std::string id;
+
+  Metrics& metrics;
+  const Clock::time_point arrival = Clock::now();
+
+ private:
+  void answer_error(std::exception_ptr error);
+  void send_error(int status, const std::string& body);
+  void prepare_end();
+
+  const std::shared_ptr<Reply> reply_;
+  std::atomic<bool> is_cancelled_ = false;
+};
 
 /// Returns how many bytes a request may hold until it is answered, about: for its prompts, the
 /// options of each of its texts, and log-probabilities. Throws Error if that is so much that the

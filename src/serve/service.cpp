@@ -11,9 +11,8 @@
 #include "base/json.h"
 #include "requests/completion.h"
 #include "requests/members.h"
-#include "requests/option_list.h"
+#include "requests/options.h"
 #include "requests/tokens.h"
-#include "serve/job.h"
 #include "serve/page_template.h"
 
 namespace gpt2::serve {

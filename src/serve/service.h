@@ -10,8 +10,8 @@
 
 #include "requests/members.h"
 #include "serve/access.h"
-#include "serve/call.h"
 #include "serve/http_server.h"
+#include "serve/job.h"
 #include "serve/metrics.h"
 #include "serve/served_model.h"
 #include "serve/worker.h"

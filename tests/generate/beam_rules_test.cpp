@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "generate/beams/beam_scoring.h"
-#include "generate/beams/beam_sessions.h"
+#include "generate/beams/beams.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/runtime.h"
 #include "measure/random_model.h"

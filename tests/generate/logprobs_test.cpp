@@ -5,7 +5,7 @@
 #include <limits>
 #include <random>
 
-#include "generate/sampling/logprobs.h"
+#include "generate/sampling/softmax.h"
 #include "gpt2/generate.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"

@@ -9,7 +9,6 @@
 #include "base/fail.h"
 #include "base/system/threads.h"
 #include "base/utf8.h"
-#include "generate/sampling/logprobs.h"
 #include "generate/sampling/softmax.h"
 #include "generate/score/score_tasks.h"
 #include "generate/writing/tokens.h"

@@ -7,7 +7,7 @@
 
 #include "base/fail.h"
 #include "base/system/threads.h"
-#include "generate/sampling/logprobs.h"
+#include "generate/sampling/softmax.h"
 #include "generate/score/score_tasks.h"
 #include "generate/writing/tokens.h"
 

@@ -4,7 +4,7 @@
 #include <list>
 
 #include "base/system/threads.h"
-#include "generate/sampling/logprobs.h"
+#include "generate/sampling/softmax.h"
 #include "generate/writing/prompt_reader.h"
 #include "kernels/kernels.h"
 

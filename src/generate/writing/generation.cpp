@@ -10,7 +10,7 @@
 #include "base/seconds_since.h"
 #include "base/text.h"
 #include "generate/options/check_options.h"
-#include "generate/sampling/logprobs.h"
+#include "generate/sampling/softmax.h"
 #include "generate/writing/tokens.h"
 
 namespace gpt2 {
