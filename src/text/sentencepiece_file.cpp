@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5;
 
 // Reads the fields of a message of a protobuf, one after another.
-struct Message {
+struct FieldReader {
   std::string_view rest;
   std::string_view where;
   std::uint64_t field = 0;  // the number of the field, times 8, plus its wire type
@@ -74,7 +74,7 @@ struct Message {
 Piece read_piece(std::string_view message, std::size_t id, std::string_view where) {
   Piece piece;
   int kind = static_cast<int>(Piece::Kind::normal);
-  for (Message field = {message, where}; field.next();) {
+  for (FieldReader field = {message, where}; field.next();) {
     if (field.is(1, kLength)) piece.text = field.content;
     if (field.is(2, kFixed32)) {
       const Bytes bytes = std::as_bytes(std::span(field.content));
@@ -94,7 +94,7 @@ Piece read_piece(std::string_view message, std::size_t id, std::string_view wher
 
 void read_trainer_spec(std::string_view message, std::string_view where, SentencePieceFile& file) {
   int type = 1;
-  for (Message field = {message, where}; field.next();) {
+  for (FieldReader field = {message, where}; field.next();) {
     field.read(3, type);
     field.read(24, file.normalizer.treat_whitespace_as_suffix);
     field.read(35, file.options.byte_fallback);
@@ -108,7 +108,7 @@ void read_trainer_spec(std::string_view message, std::string_view where, Sentenc
 
 void read_normalizer_spec(std::string_view message, std::string_view where,
                           SentencePieceNormalizer& normalizer) {
-  for (Message field = {message, where}; field.next();) {
+  for (FieldReader field = {message, where}; field.next();) {
     if (field.is(2, kLength)) normalizer.precompiled_charsmap = Precompiled(field.content, where);
     field.read(3, normalizer.add_dummy_prefix);
     field.read(4, normalizer.remove_extra_whitespaces);
@@ -121,7 +121,7 @@ void read_normalizer_spec(std::string_view message, std::string_view where,
 SentencePieceFile read_sentencepiece_file(std::string_view bytes, std::string_view where) {
   SentencePieceFile file;
   file.options.float_scores = true;
-  for (Message field = {bytes, where}; field.next();) {
+  for (FieldReader field = {bytes, where}; field.next();) {
     if (field.is(1, kLength)) {
       file.pieces.push_back(read_piece(field.content, file.pieces.size(), where));
     }
