@@ -249,7 +249,7 @@ GPT2_API gpt2_status gpt2_generation_config(const char* name, const char* json, 
 // -- Tokenizer -----------------------------------------------------------------------------------
 
 /// Loads the tokenizer in a model's directory, by the model's name or path. GPT2_NOT_FOUND if there
-/// is none, GPT2_UNSUPPORTED if it is not of GPT-2's kind. A tokenizer that does not belong to a
+/// is none, GPT2_UNSUPPORTED if its kind is not implemented. A tokenizer that does not belong to a
 /// model is refused where both meet, with GPT2_INVALID_ARGUMENT. (tokenizer.h)
 GPT2_API gpt2_status gpt2_tokenizer_load(const char* name, gpt2_tokenizer** out);
 /// The same for files in memory: tokenizer.json, or vocab.json and merges.txt, and so on. Other
@@ -257,9 +257,10 @@ GPT2_API gpt2_status gpt2_tokenizer_load(const char* name, gpt2_tokenizer** out)
 GPT2_API gpt2_status gpt2_tokenizer_load_memory(const gpt2_memory_file* files, size_t n_files,
                                                 gpt2_tokenizer** out);
 /// The token ids of a text; none for an empty text. `options`: "parse_special" (default true: the
-/// text of a special token becomes that token) and "add_special_tokens" (default true: adds what
-/// the tokenizer's files demand). Unless it is NULL, *lost is set to the number of bytes for which
-/// the vocabulary has no token.
+/// text of a special token becomes that token), "add_special_tokens" (default true: adds what the
+/// tokenizer's files demand before a text that the model continues) and "post_process" (default
+/// false: adds instead what they put around a whole text, such as "[CLS]" and "[SEP]"). Unless it
+/// is NULL, *lost is set to the number of bytes for which the vocabulary has no token.
 ///
 /// Example:
 ///   gpt2_ids* ids = NULL;
@@ -273,12 +274,17 @@ GPT2_API gpt2_status gpt2_tokenizer_load_memory(const gpt2_memory_file* files, s
 GPT2_API gpt2_status gpt2_tokenizer_encode(const gpt2_tokenizer* tokenizer, const char* text,
                                            size_t n_bytes, const char* options, gpt2_ids** out,
                                            size_t* lost);
-/// The bytes of tokens, one after another. They are not checked to be whole characters. An id
-/// without a token has no bytes.
+/// Which part of the text each of these tokens stands for: two numbers for each token, the offsets
+/// in bytes at which the part begins and ends. They are equal for a token that stands for none.
+GPT2_API gpt2_status gpt2_tokenizer_offsets(const gpt2_tokenizer* tokenizer, const char* text,
+                                            size_t n_bytes, const char* options, gpt2_ids** out);
+/// The text of tokens. At byte level, it is not checked to have whole characters. An id without a
+/// token has no text.
 GPT2_API gpt2_status gpt2_tokenizer_decode(const gpt2_tokenizer* tokenizer, const gpt2_token* ids,
                                            size_t n_ids, gpt2_bytes** out);
 /// The bytes of one token, which may be a part of a character and have no zero byte after them.
-/// None for an id without a token. Valid as long as the tokenizer.
+/// None for an id without a token. Valid as long as the tokenizer. If the tokenizer is not of byte
+/// level, these bytes are the token's name, such as "##ing".
 GPT2_API gpt2_status gpt2_tokenizer_token_bytes(const gpt2_tokenizer* tokenizer, gpt2_token id,
                                                 const char** data, size_t* n_bytes);
 /// The id of the token with exactly these bytes, or -1 if there is none, which is not an error.
@@ -286,7 +292,8 @@ GPT2_API gpt2_status gpt2_tokenizer_find(const gpt2_tokenizer* tokenizer, const 
                                          size_t n_bytes, gpt2_token* id);
 /// Describes the tokenizer, as {"n_tokens" (one more than the largest id), "vocab_size" (without
 /// added tokens, as in transformers), "end_of_text" (the token that ends a text, or null),
-/// "special_ids" (tokens that mark structure and are no part of a text), "description"}.
+/// "special_ids" (tokens that mark structure and are no part of a text), "is_byte_level" (whether
+/// a text is the bytes of its tokens), "description"}.
 GPT2_API gpt2_status gpt2_tokenizer_info(const gpt2_tokenizer* tokenizer, gpt2_bytes** json);
 /// Frees the handle.
 GPT2_API void gpt2_tokenizer_free(gpt2_tokenizer* tokenizer);

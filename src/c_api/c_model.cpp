@@ -92,8 +92,21 @@ Json describe(const Tokenizer& tokenizer) {
   for (std::size_t id = 0; id < tokenizer.size(); ++id) {
     if (tokenizer.is_special(static_cast<TokenId>(id))) special.push_back(id);
   }
+  result["is_byte_level"] = tokenizer.is_byte_level();
   result["description"] = tokenizer.description();
   return result;
+}
+
+EncodeOptions encode_options(const char* options) {
+  JsonArgument given(options, "the options");
+  const auto flag = [&](const char* name, bool value) {
+    return given.members().flag(name).value_or(value);
+  };
+  const EncodeOptions encode = {.parse_special = flag("parse_special", true),
+                                .add_special_tokens = flag("add_special_tokens", true),
+                                .post_process = flag("post_process", false)};
+  given.members().refuse_others();
+  return encode;
 }
 
 }  // namespace
@@ -214,13 +227,24 @@ gpt2_status gpt2_tokenizer_load_memory(const gpt2_memory_file* files, size_t n_f
 gpt2_status gpt2_tokenizer_encode(const gpt2_tokenizer* tokenizer, const char* text, size_t n_bytes,
                                   const char* options, gpt2_ids** out, size_t* lost) {
   return guard_new(out, [&] {
-    JsonArgument given(options, "the options");
-    gpt2::EncodeOptions encode;
-    encode.parse_special = given.members().flag("parse_special").value_or(true);
-    encode.add_special_tokens = given.members().flag("add_special_tokens").value_or(true);
-    given.members().refuse_others();
-    return make_ids(
-        checked(tokenizer).tokenizer.encode(text_of(text, n_bytes, "the text"), encode, lost));
+    return make_ids(checked(tokenizer).tokenizer.encode(text_of(text, n_bytes, "the text"),
+                                                        encode_options(options), lost));
+  });
+}
+
+gpt2_status gpt2_tokenizer_offsets(const gpt2_tokenizer* tokenizer, const char* text,
+                                   size_t n_bytes, const char* options, gpt2_ids** out) {
+  return guard_new(out, [&] {
+    std::vector<gpt2::TextRange> ranges;
+    static_cast<void>(checked(tokenizer).tokenizer.encode(
+        text_of(text, n_bytes, "the text"), encode_options(options), nullptr, &ranges));
+    std::vector<gpt2::TokenId> numbers;  // a text has less than 2^31 bytes
+    for (const auto& [begin, end] : ranges) {
+      for (const std::size_t place : {begin, end}) {
+        numbers.push_back(static_cast<gpt2::TokenId>(place));
+      }
+    }
+    return make_ids(numbers);
   });
 }
 

@@ -80,12 +80,12 @@ std::vector<Message> read_messages(Members& body) {
   return messages;
 }
 
-std::vector<TokenId> dialog(const std::vector<Message>& messages, const Tokenizer& tokenizer,
+std::vector<TokenId> dialog(const std::vector<Message>& messages, const TokenReader& reader,
                             TokenId end) {
   std::vector<TokenId> tokens;
   for (const auto& [role, content] : messages) {
     if (role == Role::system) continue;
-    const std::vector<TokenId> turn = tokenizer.encode(content);
+    const std::vector<TokenId> turn = reader.read(content);
     tokens.insert(tokens.end(), turn.begin(), turn.end());
     tokens.push_back(end);
   }
@@ -104,11 +104,14 @@ std::string transcript(const std::vector<Message>& messages) {
   return text.append(kAssistant);
 }
 
-std::vector<TokenId> prompt_of(const std::vector<Message>& messages,
+// Unless the request asks for it, no text of a message becomes a special token.
+std::vector<TokenId> prompt_of(Members& members, const std::vector<Message>& messages,
                                const RequestContext& context) {
-  const Tokenizer& tokenizer = *context.tokenizer;
-  if (context.chat == ChatForm::transcript) return tokenizer.encode(transcript(messages));
-  return dialog(messages, tokenizer, first_token(context.tokenizer, context.config));
+  TokenReader reader = {context.tokenizer, context.config.vocab_size};
+  reader.split_special_tokens = true;
+  reader.read_settings(members);
+  if (context.chat == ChatForm::transcript) return reader.read(transcript(messages));
+  return dialog(messages, reader, first_token(context.tokenizer, context.config));
 }
 
 void read_logprobs(Members& members, CompletionRequest& request) {
@@ -232,6 +235,7 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
                   "prompt_cache_key", "reasoning_effort", "safety_identifier", "verbosity"});
   static_cast<void>(members.text("model"));
   const std::vector<Message> messages = read_messages(members);
+  std::vector<TokenId> prompt = prompt_of(members, messages, context);
   read_options(members, request.options, {"logprobs"});
   for (const char* const other : {"max_tokens", "max_new_tokens"}) {
     members.refuse_both("max_completion_tokens", other);
@@ -252,7 +256,6 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
     request.options.stop.push_back(concat("\n", kUser));
     request.own_stops = 1;
   }
-  std::vector<TokenId> prompt = prompt_of(messages, context);
   // If the prompt loses its beginning, an answer without a limit gets half of the context.
   const bool is_unlimited = request.options.max_new_tokens == kUnlimited;
   const std::size_t positions = context.config.n_positions;

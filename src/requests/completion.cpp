@@ -39,7 +39,7 @@ Json top_ids_json(const Tokenizer& tokenizer, TokenId id, const TokenLogprob& sc
 class LogprobLists {
  public:
   LogprobLists(const Tokenizer& tokenizer, bool with_token_ids)
-      : tokenizer_(tokenizer), with_token_ids_(with_token_ids) {}
+      : tokenizer_(tokenizer), text_(tokenizer), with_token_ids_(with_token_ids) {}
 
   // Counts the characters of the prompt, of which an empty prompt has none. If the prompt has
   // log-probabilities, appends its tokens.
@@ -57,6 +57,7 @@ class LogprobLists {
   void skip(TokenId token);
 
   const Tokenizer& tokenizer_;
+  Detokenizer text_;
   const bool with_token_ids_;
   std::size_t offset_ = 0;  // in characters, from the beginning of the prompt
   std::string last_ = {};   // the bytes so far of the last character
@@ -70,6 +71,7 @@ void LogprobLists::begin(const CompletedPrompt& prompt) {
     if (!prompt.prompt.is_empty) skip(tokens[i]);
   }
   last_.clear();  // the new text is decoded separately
+  text_ = Detokenizer(tokenizer_, tokens);
 }
 
 void LogprobLists::append(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores) {
@@ -82,7 +84,7 @@ void LogprobLists::append(std::span<const TokenId> tokens, std::span<const Token
 // In the text, one U+FFFD stands for each maximal part that is not UTF-8. Such a part, like a
 // character, may be spread over several tokens.
 void LogprobLists::skip(TokenId token) {
-  for (const char byte : tokenizer_.bytes(token)) {
+  for (const char byte : text_.write(token)) {
     last_ += byte;
     if (decode_utf8(last_).length < last_.size()) last_ = byte;  // the byte begins a character
     offset_ += last_.size() == 1;

@@ -133,8 +133,9 @@ CompletionRequest read_completion_request(const json& body, const RequestContext
   if (members.find("suffix") != nullptr) {
     reject("suffix: the model continues texts and cannot insert into them: remove it");
   }
-  const TokenReader reader = {context.tokenizer, context.config.vocab_size,
-                              [&](std::size_t lost, std::size_t) { request.lost_bytes += lost; }};
+  TokenReader reader = {context.tokenizer, context.config.vocab_size,
+                        [&](std::size_t lost, std::size_t) { request.lost_bytes += lost; }};
+  reader.read_settings(members);
   // OpenAI's default of a prompt that is null is the end-of-text token, which begins a new text.
   const bool is_null = body.contains("prompt") && members.find("prompt") == nullptr;
   const auto prompts =

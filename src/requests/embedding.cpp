@@ -45,7 +45,8 @@ EmbeddingRequest read_embedding_request(const json& body, const RequestContext& 
   Members members(body);
   members.ignore({"user"});
   static_cast<void>(members.text("model"));
-  const TokenReader reader = {context.tokenizer, config.vocab_size};
+  TokenReader reader = {context.tokenizer, config.vocab_size};
+  reader.read_settings(members);
   request.inputs = reader.read_list(members.need("input"), "input", context.max_prompts);
   request.is_base64 = members.word("encoding_format", {"float", "base64"}) == 1;
   request.options.pooling = static_cast<Pooling>(members.word("pooling", {"mean", "last"}));

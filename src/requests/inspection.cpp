@@ -185,7 +185,8 @@ InspectionRequest read_inspection_request(const json& body, const RequestContext
   InspectionRequest request;
   Members members(body);
   members.ignore({"model"});
-  const TokenReader reader = {context.tokenizer, context.config.vocab_size};
+  TokenReader reader = {context.tokenizer, context.config.vocab_size};
+  reader.read_settings(members);
   request.tokens = reader.read_json(members.need("prompt"), "prompt");
   request.top = members.count("top", 1, 100).value_or(request.top);
   request.with_attention = members.flag("attention").value_or(true);

@@ -16,8 +16,10 @@ namespace {
 
 using nlohmann::json;
 
-TokenReader reader_of(const RequestContext& context) {
-  return {context.tokenizer, context.config.vocab_size};
+TokenReader reader_of(Members& members, const RequestContext& context) {
+  TokenReader reader = {context.tokenizer, context.config.vocab_size};
+  reader.read_settings(members);
+  return reader;
 }
 
 void read_logprobs(Members& members, const Config& config, ScoringRequest& request) {
@@ -138,7 +140,8 @@ ChoiceQuestion read_question(Members& members, const TokenReader& reader, const 
 ScoringRequest read_texts_to_score(const json& body, const RequestContext& context) {
   Members members(body);
   ScoringRequest request = {
-      .texts = reader_of(context).read_list(members.need("texts"), "texts", context.max_prompts)};
+      .texts = reader_of(members, context)
+                   .read_list(members.need("texts"), "texts", context.max_prompts)};
   read_text_options(members, context.config, request);
   members.refuse_others();
   return request;
@@ -146,7 +149,8 @@ ScoringRequest read_texts_to_score(const json& body, const RequestContext& conte
 
 ScoringRequest read_choices_to_score(const json& body, const RequestContext& context) {
   Members members(body);
-  ScoringRequest request = {.question = read_question(members, reader_of(context), context.config)};
+  ScoringRequest request = {
+      .question = read_question(members, reader_of(members, context), context.config)};
   read_logprobs(members, context.config, request);
   members.refuse_others();
   return request;

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "generate/options/option_codec.h"
 #include "generate/writing/tokens.h"
-#include "requests/members.h"
 
 namespace gpt2 {
 
@@ -34,10 +33,15 @@ std::vector<TokenId> parse_tokens(std::string text, std::size_t count, std::size
   return tokens;
 }
 
+void TokenReader::read_settings(Members& members) {
+  split_special_tokens = members.flag("split_special_tokens").value_or(split_special_tokens);
+}
+
 std::vector<TokenId> TokenReader::read(const std::string& text) const {
   if (!tokenizer) return parse_tokens(text, vocab_size);
   std::size_t lost = 0;
-  std::vector<TokenId> tokens = tokenizer->encode(text, {}, &lost);
+  std::vector<TokenId> tokens =
+      tokenizer->encode(text, {.parse_special = !split_special_tokens}, &lost);
   if (note_lost) note_lost(lost, text.size());
   check_tokens(tokens, vocab_size, "the text", tokenizer);
   return tokens;

@@ -9,6 +9,7 @@
 
 #include "gpt2/config.h"
 #include "gpt2/tokenizer.h"
+#include "requests/members.h"
 
 // The texts and token ids of requests.
 
@@ -28,6 +29,12 @@ struct TokenReader {
   /// Unless it is empty, called for each text with the number of its bytes for which the vocabulary
   /// has no tokens, which may be 0, and the number of all its bytes.
   std::function<void(std::size_t lost, std::size_t bytes)> note_lost = {};
+
+  /// Whether text that reads like a special token is encoded as plain characters.
+  bool split_special_tokens = false;
+
+  /// Reads the member "split_special_tokens" of a request.
+  void read_settings(Members& members);
 
   /// Returns the tokens of a text. Throws Error if one of them is not in the model's vocabulary.
   [[nodiscard]] std::vector<TokenId> read(const std::string& text) const;

@@ -60,13 +60,26 @@ JsonDocument<nlohmann::json> parse_body(const std::string& text) {
 }
 
 // Returns the tokens of a body that has nothing but a model and a prompt.
-std::vector<TokenId> read_tokens(const nlohmann::json& body, const ServedModel& model) {
+Json tokenized(const nlohmann::json& body, const ServedModel& model) {
   Members members(body);
   members.ignore({"model"});
-  const TokenReader reader = {model.tokenizer, model.config.vocab_size, nullptr};
-  const std::vector<TokenId> tokens = reader.read_json(members.need("prompt"), "prompt");
+  TokenReader reader = {model.tokenizer, model.config.vocab_size, nullptr};
+  reader.read_settings(members);
+  const nlohmann::json& prompt = members.need("prompt");
+  const std::vector<TokenId> tokens = reader.read_json(prompt, "prompt");
+  const bool with_offsets = members.flag("offsets").value_or(false);
   members.refuse_others();
-  return tokens;
+  Json answer = {
+      {"tokens", tokens}, {"count", tokens.size()}, {"max_model_len", model.config.n_positions}};
+  if (!with_offsets) return answer;
+  if (!prompt.is_string()) reject("offsets: expected a prompt that is a text");
+  std::vector<TextRange> ranges;
+  static_cast<void>(model.tokenizer->encode(prompt.get_ref<const std::string&>(),
+                                            {.parse_special = !reader.split_special_tokens},
+                                            nullptr, &ranges));
+  Json& offsets = answer["offsets"] = Json::array();
+  for (const auto& [begin, end] : ranges) offsets.push_back({begin, end});
+  return answer;
 }
 
 }  // namespace
@@ -215,10 +228,7 @@ void Service::post_run(const HttpRequest& request, const std::shared_ptr<Call>& 
 void Service::post_tokenize(const HttpRequest& request, const std::shared_ptr<Call>& call) {
   const auto body = parse_body(request.body);
   const ServedModel& model = model_of(body.root);
-  const std::vector<TokenId> tokens = read_tokens(body.root, model);
-  call->send(
-      200,
-      {{"tokens", tokens}, {"count", tokens.size()}, {"max_model_len", model.config.n_positions}});
+  call->send(200, tokenized(body.root, model));
 }
 
 void Service::post_detokenize(const HttpRequest& request, const std::shared_ptr<Call>& call) {

@@ -36,6 +36,7 @@ class BeamSearch {
   [[nodiscard]] std::string text_of(std::span<const TokenId> tokens) const;
 
   const BeamSearchOptions& options_;
+  std::span<const TokenId> prompt_ = {};
   SequenceLimits limits_;
   std::size_t n_positions_;
   BeamSessions sessions_;
@@ -87,6 +88,7 @@ BeamSearch::BeamSearch(const Engine& engine, const BeamSearchOptions& options,
 }
 
 std::vector<BeamSequence> BeamSearch::run(std::span<const TokenId> prompt) {
+  prompt_ = prompt;
   if (!sessions_.read(prompt, options_.on_prompt)) return {};
   const std::size_t max_length = limits_.max_length;
   while (true) {
@@ -163,11 +165,13 @@ std::vector<BeamSequence> BeamSearch::finish(FinishReason reason) {
 std::string BeamSearch::text_of(std::span<const TokenId> tokens) const {
   std::string text;
   if (!options_.tokenizer) return text;
+  Detokenizer pieces(*options_.tokenizer, prompt_);
   Utf8Stream characters;
   for (const TokenId token : tokens) {
     if (options_.tokenizer->is_special(token)) continue;
-    text += characters.write(options_.tokenizer->bytes(token));
+    text += characters.write(pieces.write(token));
   }
+  text += characters.write(pieces.flush());
   return text += characters.flush();
 }
 

@@ -85,8 +85,10 @@ struct ScoredUnits {
 std::vector<ScoredUnits> units_of(std::span<const TokenId> text, const Tokenizer& tokenizer) {
   std::vector<ScoredUnits> units;
   bool after_space = true;
-  for (const TokenId token : text) {
-    const std::string_view bytes = tokenizer.bytes(token);
+  Detokenizer pieces(tokenizer);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    std::string bytes(pieces.write(text[i]));
+    if (i + 1 == text.size()) bytes += pieces.flush();
     ScoredUnits& of_token = units.emplace_back();
     of_token.bytes = bytes.size();
     for (const char byte : bytes) {

@@ -65,13 +65,23 @@ std::string_view name_of(FinishReason reason) noexcept {
   return "";
 }
 
+namespace {
+
+std::vector<TokenId> joined(std::span<const TokenId> first, std::span<const TokenId> second) {
+  std::vector<TokenId> all(first.begin(), first.end());
+  all.insert(all.end(), second.begin(), second.end());
+  return all;
+}
+
+}  // namespace
+
 Generation::Generation(Session& session, std::span<const TokenId> prompt,
                        const GenerationOptions& options, const TextTarget& target,
                        const Donor& donor)
     : session_(session),
       options_(options),
       window_(session, options),
-      sink_(target, options.stop),
+      sink_(target, options.stop, joined(session.tokens(), prompt)),
       result_{.finish_reason = {},
               .tokens = {},
               .prompt_tokens = prompt.size(),

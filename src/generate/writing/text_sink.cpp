@@ -42,14 +42,16 @@ std::string StopFilter::write(std::string_view bytes) {
 
 std::string StopFilter::flush() { return std::exchange(held_, ""); }
 
-TextSink::TextSink(const TextTarget& target, const std::vector<std::string>& stop)
-    : target_(target), filter_(stop) {}
+TextSink::TextSink(const TextTarget& target, const std::vector<std::string>& stop,
+                   std::span<const TokenId> before)
+    : target_(target), filter_(stop) {
+  if (target.tokenizer) text_.emplace(*target.tokenizer, before);
+}
 
 bool TextSink::write(TokenId token, const TokenLogprob* logprob) {
   if (logprob != nullptr && target_.on_logprob) target_.on_logprob(token, *logprob);
-  if (!target_.tokenizer) return !target_.on_token || target_.on_token(token);
-  const Tokenizer& tokenizer = *target_.tokenizer;
-  const std::string_view bytes = tokenizer.is_special(token) ? "" : tokenizer.bytes(token);
+  if (!text_) return !target_.on_token || target_.on_token(token);
+  const std::string_view bytes = target_.tokenizer->is_special(token) ? "" : text_->write(token);
   const std::string_view text = characters_.write(filter_.write(bytes));
   // Even if on_token_of_text ends the text here, the text of this token belongs to it.
   const bool ends = target_.on_token_of_text && !target_.on_token_of_text(token);
@@ -59,8 +61,10 @@ bool TextSink::write(TokenId token, const TokenLogprob* logprob) {
 
 void TextSink::finish(GenerationResult& result) {
   if (cancelled_) return;
+  std::string rest;
+  if (text_ && !filter_.stopped()) rest = characters_.write(filter_.write(text_->flush()));
   if (filter_.stopped()) result.finish_reason = FinishReason::stop_string;
-  std::string rest(characters_.write(filter_.flush()));
+  rest += characters_.write(filter_.flush());
   rest += characters_.flush();
   if (target_.on_text && !rest.empty()) target_.on_text(rest);
 }

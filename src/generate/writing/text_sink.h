@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,7 +37,9 @@ class StopFilter {
 /// UTF-8 characters, without stop strings.
 class TextSink {
  public:
-  TextSink(const TextTarget& target, const std::vector<std::string>& stop);
+  /// `before` are the tokens before the text.
+  TextSink(const TextTarget& target, const std::vector<std::string>& stop,
+           std::span<const TokenId> before);
 
   /// Passes the token, or the text that is now certain, to the target, after the token's
   /// log-probability if there is one. Returns false if the text ends here.
@@ -47,6 +51,7 @@ class TextSink {
 
  private:
   TextTarget target_;
+  std::optional<Detokenizer> text_;
   StopFilter filter_;
   Utf8Stream characters_;
   bool cancelled_ = false;

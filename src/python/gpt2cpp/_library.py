@@ -101,6 +101,7 @@ STATUS_FUNCTIONS = {
     "gpt2_tokenizer_load_memory": [POINTER(MemoryFile), _SIZE, _OUT],
     "gpt2_tokenizer_encode": [c_void_p, c_char_p, _SIZE, c_char_p, POINTER(POINTER(Ids)),
                               POINTER(c_size_t)],
+    "gpt2_tokenizer_offsets": [c_void_p, c_char_p, _SIZE, c_char_p, POINTER(POINTER(Ids))],
     "gpt2_tokenizer_decode": [c_void_p, _IDS, _SIZE, _JSON],
     "gpt2_tokenizer_token_bytes": [c_void_p, c_int32, _OUT, POINTER(c_size_t)],
     "gpt2_tokenizer_find": [c_void_p, c_char_p, _SIZE, _IDS],

@@ -94,9 +94,15 @@ class Shape(NamedTuple):
         return -(-(wanted or 0) // self.multiple) * self.multiple
 
 
-def batch(lists: List[List[int]], shape: Shape, pad_id: Optional[int], side: str,
-          is_list: bool) -> BatchEncoding:
+Token = Tuple[int, Tuple[int, int]]
+"""The id of a token, and where the part of the text that it stands for begins and ends."""
+
+
+def batch(tokens: List[List[Token]], shape: Shape, pad_id: Optional[int], side: str,
+          is_list: bool, with_offsets: bool) -> BatchEncoding:
     """The sequences, padded and converted to what the shape asks for."""
+    lists: List[List[Any]] = [[id for id, _ in text] for text in tokens]
+    offsets: List[List[Any]] = [[offset for _, offset in text] for text in tokens]
     masks = [[1] * len(ids) for ids in lists]
     if _PADDINGS[shape.padding] is not None:
         if pad_id is None:
@@ -105,24 +111,27 @@ def batch(lists: List[List[int]], shape: Shape, pad_id: Optional[int], side: str
         length = shape.padded_length(lists)
         lists = [_padded(ids, length, pad_id, side) for ids in lists]
         masks = [_padded(mask, length, 0, side) for mask in masks]
+        offsets = [_padded(pairs, length, (0, 0), side) for pairs in offsets]
+    more = {"offset_mapping": offsets if is_list else offsets[0]} if with_offsets else {}
     if shape.return_tensors is None:
         return BatchEncoding(input_ids=lists if is_list else lists[0],
-                             attention_mask=masks if is_list else masks[0])
+                             attention_mask=masks if is_list else masks[0], **more)
     if len({len(ids) for ids in lists}) > 1:
         raise InvalidArgumentError("the texts have different numbers of tokens, so they are not "
                                    "one array: give padding=True")
-    arrays = BatchEncoding(input_ids=int64_array(lists), attention_mask=int64_array(masks))
+    arrays = BatchEncoding(input_ids=int64_array(lists), attention_mask=int64_array(masks),
+                           **more)
     if isinstance(arrays.input_ids, list):
         raise UnsupportedError("return_tensors='np' needs numpy: install it")
     return arrays
 
 
-def _padded(numbers: List[int], length: int, pad: int, side: str) -> List[int]:
+def _padded(numbers: List[Any], length: int, pad: Any, side: str) -> List[Any]:
     padding = [pad] * (length - len(numbers))
     return numbers + padding if side == "right" else padding + numbers
 
 
-def truncated(whole: List[int], bare: List[int], length: int, side: str) -> List[int]:
+def truncated(whole: List[Token], bare: List[Token], length: int, side: str) -> List[Token]:
     """At most `length` tokens: leaves out tokens of the text (`bare`), and no special token.
 
     `whole` has the text and the special tokens that the tokenizer adds at its beginning or end.

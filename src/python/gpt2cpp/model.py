@@ -527,7 +527,7 @@ class Model(Handle):
         if not isinstance(text, str):
             return list(ids_array(name, text))
         tokenizer = self.require_tokenizer()
-        ids = tokenizer.encode(text, add_special_tokens=add_special_tokens)
+        ids = tokenizer.encode(text, add_special_tokens=add_special_tokens, post_process=False)
         if max(ids, default=0) >= self.vocab_size:
             one = max(ids)
             raise InvalidArgumentError(

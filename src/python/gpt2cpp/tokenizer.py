@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
 from ._arrays import Buffer, ids_array, is_number, items, to_json
 from ._library import Handle, Ids, MemoryFile, Owned, get_bytes, get_json, lib
-from .encoding import SIDES, BatchEncoding, Shape, batch, truncated
+from .encoding import SIDES, BatchEncoding, Shape, Token, batch, truncated
 from .errors import InvalidArgumentError, UnsupportedError, unexpected
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -32,7 +32,7 @@ _BYTES = {name: byte for byte, name in enumerate(_NAMES)}
 
 
 class Tokenizer(Handle):
-    """GPT-2's byte-level BPE. Any number of threads may use one.
+    """The tokenizer of a model. Any number of threads may use one.
 
     The special tokens and settings have the names of transformers, and the defaults of its
     GPT2Tokenizer: bos_token, eos_token, unk_token and pad_token, each with an id such as
@@ -95,6 +95,7 @@ class Tokenizer(Handle):
         self._path, self._n_tokens = path, info["n_tokens"]
         self.vocab_size, self.description = info["vocab_size"], info["description"]
         self._special_ids = frozenset(info["special_ids"])
+        self._is_byte_level = info["is_byte_level"]
         self._set_special(lambda name: read_object(path, files, name), info["end_of_text"])
 
     def _set_special(self, read: Callable[[str], Dict[str, Any]], end: Optional[int]) -> None:
@@ -132,22 +133,28 @@ class Tokenizer(Handle):
 
     # -- Texts -----------------------------------------------------------------------------------
 
-    def encode(self, text: str, *, add_special_tokens: bool = True,
-               parse_special: bool = True) -> List[int]:
+    def encode(self, text: str, *, add_special_tokens: bool = True, parse_special: bool = True,
+               post_process: bool = True) -> List[int]:
         """The token ids of a text.
 
         With parse_special=False, text that reads like a special token ("<|endoftext|>") is encoded
-        as plain characters; use this for untrusted text.
+        as plain characters; use this for untrusted text. With post_process=False, adds only special
+        tokens that stand before a text to be continued, and none around a whole text ("[SEP]").
         """
+        options = to_json(add_special_tokens=add_special_tokens, parse_special=parse_special,
+                          post_process=post_process)
+        return self._call(lib.gpt2_tokenizer_encode, text, options, None)
+
+    def _call(self, function: Callable[..., Any], text: str, options: bytes,
+              *more: Any) -> List[int]:
         if not isinstance(text, str):
             raise unexpected("text", "a str", text)
         try:
             data = text.encode()
         except UnicodeEncodeError as error:
             raise InvalidArgumentError(f"text: {error}") from None
-        options = to_json(add_special_tokens=add_special_tokens, parse_special=parse_special)
         result = POINTER(Ids)()
-        lib.gpt2_tokenizer_encode(self._use(), data, len(data), options, byref(result), None)
+        function(self._use(), data, len(data), options, byref(result), *more)
         try:
             return result.contents.data[:result.contents.count] if result.contents.count else []
         finally:
@@ -184,8 +191,9 @@ class Tokenizer(Handle):
     def __call__(self, text: Union[str, List[str]], *, add_special_tokens: bool = True,
                  padding: Union[bool, str] = False, truncation: bool = False,
                  max_length: Optional[int] = None, pad_to_multiple_of: Optional[int] = None,
-                 padding_side: Optional[str] = None,
-                 return_tensors: Optional[str] = None) -> BatchEncoding:
+                 padding_side: Optional[str] = None, return_tensors: Optional[str] = None,
+                 split_special_tokens: bool = False,
+                 return_offsets_mapping: bool = False) -> BatchEncoding:
         """Encodes a text or a list of texts: {"input_ids": ..., "attention_mask": ...}.
 
         padding:         True or "longest": as long as the longest text; "max_length": max_length
@@ -193,6 +201,9 @@ class Tokenizer(Handle):
         max_length:      default: model_max_length
         padding_side:    "left" or "right"; default: that of the tokenizer
         return_tensors:  "np" for numpy arrays of shape (n_texts, n_tokens)
+        split_special_tokens:    text that reads like a special token is plain text
+        return_offsets_mapping:  adds offset_mapping: where the part of the text that each token
+                                 stands for begins and ends, in bytes of UTF-8
 
         >>> import gpt2cpp
         >>> tokenizer = gpt2cpp.Model().tokenizer
@@ -208,16 +219,28 @@ class Tokenizer(Handle):
         shape.check()
         is_list = not isinstance(text, str)
         texts = items("text", text, "a text or a list of texts") if is_list else [text]
-        lists = [self._encoded(one, add_special_tokens, shape) for one in texts]
+        options = {"parse_special": not split_special_tokens, "post_process": True}
+        lists = [self._encoded(one, add_special_tokens, options, shape, return_offsets_mapping)
+                 for one in texts]
         side = self.padding_side if padding_side is None else padding_side
-        return batch(lists, shape, self.pad_token_id, _side("padding_side", side), is_list)
+        return batch(lists, shape, self.pad_token_id, _side("padding_side", side), is_list,
+                     return_offsets_mapping)
 
-    def _encoded(self, text: str, add_special_tokens: bool, shape: Shape) -> List[int]:
-        ids = self.encode(text, add_special_tokens=add_special_tokens)
-        if not shape.truncation or shape.length is None or len(ids) <= shape.length:
-            return ids
-        bare = self.encode(text, add_special_tokens=False) if add_special_tokens else ids
-        return truncated(ids, bare, shape.length, _side("truncation_side", self.truncation_side))
+    def _encoded(self, text: str, add_special_tokens: bool, options: Dict[str, bool],
+                 shape: Shape, with_offsets: bool) -> List[Token]:
+        def encoded(add: bool) -> List[Token]:
+            given = to_json(**options, add_special_tokens=add)
+            ids = self._call(lib.gpt2_tokenizer_encode, text, given, None)
+            if not with_offsets:
+                return [(id, (0, 0)) for id in ids]
+            offsets = self._call(lib.gpt2_tokenizer_offsets, text, given)
+            return list(zip(ids, zip(offsets[::2], offsets[1::2])))
+
+        whole = encoded(add_special_tokens)
+        if not shape.truncation or shape.length is None or len(whole) <= shape.length:
+            return whole
+        bare = encoded(False) if add_special_tokens else whole
+        return truncated(whole, bare, shape.length, _side("truncation_side", self.truncation_side))
 
     # -- Tokens ----------------------------------------------------------------------------------
 
@@ -271,7 +294,7 @@ class Tokenizer(Handle):
         if id is None or not 0 <= id < len(self):
             return None
         content = self.token_bytes(id)
-        if self.is_special(id):
+        if self.is_special(id) or not self._is_byte_level:
             return content.decode("utf-8", "replace")
         return "".join(map(_NAMES.__getitem__, content))
 
@@ -280,7 +303,7 @@ class Tokenizer(Handle):
         if token is None:
             return None
         contents = [token.encode("utf-8", "surrogatepass")]
-        if all(character in _BYTES for character in token):
+        if self._is_byte_level and all(character in _BYTES for character in token):
             contents.insert(0, bytes(_BYTES[character] for character in token))
         for content in contents:
             id = c_int32()
