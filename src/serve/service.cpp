@@ -41,17 +41,6 @@ constexpr const char* kPolicy =
     "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'";
 
-// Returns the page at /, which is made of the files in page/.
-HttpAnswer page_answer() {
-  HttpAnswer answer = {.content_type = "text/html; charset=utf-8",
-                       .headers = {{"Content-Security-Policy", kPolicy},
-                                   {"X-Content-Type-Options", "nosniff"},
-                                   {"Referrer-Policy", "no-referrer"},
-                                   {"Cache-Control", "no-cache"}}};
-  for (const std::string_view piece : kPageTemplate) answer.body += piece;
-  return answer;
-}
-
 // Returns the JSON object in a body.
 JsonDocument<nlohmann::json> parse_body(const std::string& text) {
   JsonDocument<nlohmann::json> body;
@@ -59,7 +48,7 @@ JsonDocument<nlohmann::json> parse_body(const std::string& text) {
   return body;
 }
 
-// Returns the tokens of a body that has nothing but a model and a prompt.
+// Returns the answer to a body that has nothing but a model and a prompt.
 Json tokenized(const nlohmann::json& body, const ServedModel& model) {
   Members members(body);
   members.ignore({"model"});
@@ -87,16 +76,16 @@ Json tokenized(const nlohmann::json& body, const ServedModel& model) {
 struct Service::Route {
   std::string_view path;
   std::string_view method;
-  void (Service::*handle)(const HttpRequest&, const std::shared_ptr<Call>&);
-  const char* kind = nullptr;  // of the run that answers
-  bool is_open = false;        // whether it needs no key
+  HttpAnswer (Service::*answer)(const HttpRequest&);  // at once
+  const char* kind = nullptr;                         // or of the run that answers
+  bool is_open = false;                               // whether it needs no key
 };
 
 const Service::Route* Service::find_route(const std::string& path) {
   static constexpr std::array kRoutes = {
-      Route{"/v1/completions", "POST", &Service::post_run, "completions"},
-      Route{"/v1/chat/completions", "POST", &Service::post_run, "chat"},
-      Route{"/v1/embeddings", "POST", &Service::post_run, "embeddings"},
+      Route{"/v1/completions", "POST", nullptr, "completions"},
+      Route{"/v1/chat/completions", "POST", nullptr, "chat"},
+      Route{"/v1/embeddings", "POST", nullptr, "embeddings"},
       Route{"/tokenize", "POST", &Service::post_tokenize},
       Route{"/detokenize", "POST", &Service::post_detokenize},
       Route{kModels, "GET", &Service::get_models},
@@ -104,7 +93,7 @@ const Service::Route* Service::find_route(const std::string& path) {
       Route{"/health", "GET", &Service::get_health, nullptr, /*is_open=*/true},
       Route{"/", "GET", &Service::get_page, nullptr, /*is_open=*/true},
       Route{"/options", "GET", &Service::get_options},
-      Route{"/inspect", "POST", &Service::post_run, "inspect_page"},
+      Route{"/inspect", "POST", nullptr, "inspect_page"},
   };
   const std::string_view wanted = path.starts_with(concat(kModels, "/")) ? kModels : path;
   const auto* const route = std::ranges::find(kRoutes, wanted, &Route::path);
@@ -161,7 +150,8 @@ void Service::handle(const HttpRequest& request, std::shared_ptr<Reply> reply) {
   const Route& route = *find_route(request.path);
   const auto call = std::make_shared<Call>(request.id, std::move(reply), metrics_);
   try {
-    (this->*route.handle)(request, call);
+    if (route.kind != nullptr) return run(run_kind(route.kind), request, call);
+    call->send((this->*route.answer)(request));
   } catch (const UnknownModel& unknown) {
     call->send(404, error_json(unknown.message, "invalid_request_error", "model_not_found"));
   } catch (...) {
@@ -182,37 +172,60 @@ void Service::close() {
   worker_.close();
 }
 
-void Service::get_page(const HttpRequest&, const std::shared_ptr<Call>& call) {
-  call->send(page_answer());
+// The page is made of the files in page/.
+HttpAnswer Service::get_page(const HttpRequest&) {
+  HttpAnswer answer = {.content_type = "text/html; charset=utf-8",
+                       .headers = {{"Content-Security-Policy", kPolicy},
+                                   {"X-Content-Type-Options", "nosniff"},
+                                   {"Referrer-Policy", "no-referrer"},
+                                   {"Cache-Control", "no-cache"}}};
+  for (const std::string_view piece : kPageTemplate) answer.body += piece;
+  return answer;
 }
 
-void Service::get_options(const HttpRequest&, const std::shared_ptr<Call>& call) {
-  call->send(200, {{"options", option_list(openai_defaults(), own_defaults())}});
+HttpAnswer Service::get_options(const HttpRequest&) {
+  return json_answer(200, {{"options", option_list(openai_defaults(), own_defaults())}});
 }
 
-void Service::get_models(const HttpRequest& request, const std::shared_ptr<Call>& call) {
+HttpAnswer Service::get_models(const HttpRequest& request) {
   if (request.path != kModels) {
-    return call->send(200,
-                      model_json(model_of({{"model", request.path.substr(kModels.size() + 1)}})));
+    const std::string name = request.path.substr(kModels.size() + 1);
+    return json_answer(200, model_json(model_of({{"model", name}})));
   }
   Json list = Json::array();
   for (const auto& model : models_) list.push_back(model_json(*model));
-  call->send(200, {{"object", "list"}, {"data", list}});
+  return json_answer(200, {{"object", "list"}, {"data", list}});
 }
 
-void Service::get_health(const HttpRequest&, const std::shared_ptr<Call>& call) {
-  call->send(is_closed_ ? 503 : 200, {{"status", is_closed_ ? "ending" : "ok"}});
+HttpAnswer Service::get_health(const HttpRequest&) {
+  return json_answer(is_closed_ ? 503 : 200, {{"status", is_closed_ ? "ending" : "ok"}});
 }
 
-void Service::get_metrics(const HttpRequest&, const std::shared_ptr<Call>& call) {
+HttpAnswer Service::get_metrics(const HttpRequest&) {
   Gauges gauges = worker_.gauges();
   if (connections_) gauges.connections = connections_();
-  call->send(
-      HttpAnswer{.body = metrics_.text(gauges), .content_type = "text/plain; version=0.0.4"});
+  return {.body = metrics_.text(gauges), .content_type = "text/plain; version=0.0.4"};
 }
 
-void Service::post_run(const HttpRequest& request, const std::shared_ptr<Call>& call) {
-  const RunKind& kind = run_kind(find_route(request.path)->kind);
+HttpAnswer Service::post_tokenize(const HttpRequest& request) {
+  const auto body = parse_body(request.body);
+  const ServedModel& model = model_of(body.root);
+  return json_answer(200, tokenized(body.root, model));
+}
+
+HttpAnswer Service::post_detokenize(const HttpRequest& request) {
+  const auto body = parse_body(request.body);
+  const ServedModel& model = model_of(body.root);
+  Members members(body.root);
+  members.ignore({"model"});
+  const TokenReader reader = {model.tokenizer, model.config.vocab_size, nullptr};
+  const std::vector<TokenId> tokens = reader.read_ids(members.need("tokens"), "tokens");
+  members.refuse_others();
+  return json_answer(200, {{"prompt", model.tokenizer->decode(tokens)}});
+}
+
+void Service::run(const RunKind& kind, const HttpRequest& request,
+                  const std::shared_ptr<Call>& call) {
   const auto body = parse_body(request.body);
   ServedModel& model = model_of(body.root);
   Request read = kind.read(body.root, model.context());
@@ -223,23 +236,6 @@ void Service::post_run(const HttpRequest& request, const std::shared_ptr<Call>& 
   if (worker_.submit(job, bytes)) return;
   call->before_end = nullptr;
   call->send(busy_answer("the server is busy or about to end"));
-}
-
-void Service::post_tokenize(const HttpRequest& request, const std::shared_ptr<Call>& call) {
-  const auto body = parse_body(request.body);
-  const ServedModel& model = model_of(body.root);
-  call->send(200, tokenized(body.root, model));
-}
-
-void Service::post_detokenize(const HttpRequest& request, const std::shared_ptr<Call>& call) {
-  const auto body = parse_body(request.body);
-  const ServedModel& model = model_of(body.root);
-  Members members(body.root);
-  members.ignore({"model"});
-  const TokenReader reader = {model.tokenizer, model.config.vocab_size, nullptr};
-  const std::vector<TokenId> tokens = reader.read_ids(members.need("tokens"), "tokens");
-  members.refuse_others();
-  call->send(200, {{"prompt", model.tokenizer->decode(tokens)}});
 }
 
 // A request that names no model is for the first one.

@@ -61,15 +61,14 @@ class Service {
   struct Route;
   [[nodiscard]] static const Route* find_route(const std::string& path);
 
-  void get_page(const HttpRequest& request, const std::shared_ptr<Call>& call);
-  void get_options(const HttpRequest& request, const std::shared_ptr<Call>& call);
-  void get_models(const HttpRequest& request, const std::shared_ptr<Call>& call);
-  void get_health(const HttpRequest& request, const std::shared_ptr<Call>& call);
-  void get_metrics(const HttpRequest& request, const std::shared_ptr<Call>& call);
-  void post_run(const HttpRequest& request, const std::shared_ptr<Call>& call);
-  void post_tokenize(const HttpRequest& request, const std::shared_ptr<Call>& call);
-  void post_detokenize(const HttpRequest& request, const std::shared_ptr<Call>& call);
-
+  HttpAnswer get_page(const HttpRequest& request);
+  HttpAnswer get_options(const HttpRequest& request);
+  HttpAnswer get_models(const HttpRequest& request);
+  HttpAnswer get_health(const HttpRequest& request);
+  HttpAnswer get_metrics(const HttpRequest& request);
+  HttpAnswer post_tokenize(const HttpRequest& request);
+  HttpAnswer post_detokenize(const HttpRequest& request);
+  void run(const RunKind& kind, const HttpRequest& request, const std::shared_ptr<Call>& call);
   [[nodiscard]] ServedModel& model_of(const Body& body);
 
   const ServiceOptions options_;
