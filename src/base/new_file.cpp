@@ -49,13 +49,6 @@ void NewFile::write(Bytes bytes) {
   check();
 }
 
-void NewFile::overwrite(Bytes bytes) {
-  out_.seekp(0);
-  out_ << text_of(bytes);
-  out_.seekp(0, std::ios::end);
-  check();
-}
-
 void NewFile::commit() {
   out_.close();
   check();

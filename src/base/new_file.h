@@ -50,11 +50,6 @@ class NewFile {
   /// commit(). REQUIRES: commit() has not been called.
   void write(std::span<const std::byte> bytes);
 
-  /// Overwrites the beginning of the file with the bytes, for example with a header that contains
-  /// the size of the data after it. Later calls of write() still append. REQUIRES: at least as many
-  /// bytes have been written, and commit() has not been called.
-  void overwrite(std::span<const std::byte> bytes);
-
   /// Renames the file to FILE. If that fails, the destructor still removes FILE.partial-PID.
   /// REQUIRES: commit() has not succeeded before.
   void commit();

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/model.h"
-#include "cli/quantization_cost.h"
 #include "cli/terminal/console.h"
 #include "gpt2/error.h"
 #include "gpt2/model_files.h"
@@ -15,20 +15,15 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr const char* kInfoSummary =
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kInfoDetails =
     R"(The row "walks" says how the order is chosen in which the weights are read while a text is
-written: the fastest one is measured where the model runs, or it is fixed, with GPT2_TUNE=off. No
-result depends on it. gpt2 bench shows which orders were the fastest.
+written: the fastest one is measured, or it is fixed, with GPT2_TUNE=off. No result depends on it.
 
-With --dtype, it also prints what converting the weights to that type costs, measured on
---text.
-
-)";
-
-constexpr const char* kInfoExamples = R"(Examples:
+Examples:
   gpt2 info
-  gpt2 info -m openai-community/gpt2 --json
-  gpt2 info --dtype int8 --text novel.txt)";
+  gpt2 info -m openai-community/gpt2 --dtype int8 --json)";
 
 // Loads the tokenizer. If that fails, adds a warning and returns nullopt, because the rest of the
 // model can still be described.
@@ -134,8 +129,6 @@ std::string rows(const Json& json) {
   for (const auto& [name, value] : json.items()) {
     if (name == "warnings") {
       for (const Json& warning : value) add("warning", warning);
-    } else if (name == "cost") {
-      text += cost_in_words(value);
     } else if (name == "walks") {
       add(name, value == "measured" ? "measured while it writes; 'gpt2 bench' shows the fastest"
                                     : "fixed, by GPT2_TUNE=off or because the isa has only one");
@@ -150,12 +143,10 @@ std::string rows(const Json& json) {
 
 int info(const Arguments& arguments) {
   ModelSettings settings;
-  std::string text_file;
   bool as_json = false;
   Options options("gpt2 info", "Shows a model's files, config, size, memory use and tokenizer",
-                  std::string(kInfoSummary) + kCostHelp + kInfoExamples);
+                  kInfoDetails);
   add_model_option(options, settings.name);
-  add_text_option(options, text_file).needed = "--dtype";
   add_dtype_option(options, settings.dtype);
   options.add_switch("--json", as_json, "Print one JSON object, with sizes in bytes");
   add_quiet_option(options);
@@ -166,14 +157,11 @@ int info(const Arguments& arguments) {
   Progress loading("loading " + path.string());
   Json warnings = Json::array();
   const auto tokenizer = try_tokenizer(path, warnings);
-  const bool converts = settings.dtype != WeightType::stored;
-  const auto tokens = converts ? tokens_to_measure(text_file, tokenizer) : std::vector<TokenId>();
   const auto show = [&](double share) { loading.part(share); };
   const Model model = load_as(path, {.dtype = settings.dtype, .progress = show});
   Json json = describe(model, path, warnings);
   if (tokenizer) add_tokenizer(json, *tokenizer, model.config().vocab_size);
   loading.done();
-  if (converts) json["cost"] = quantization_cost(Model::load(path), model, tokens);
   write_stdout(as_json ? json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n'
                        : rows(json));
   return 0;

@@ -18,7 +18,6 @@
 #include "cli/model.h"
 #include "cli/replaceable.h"
 #include "cli/terminal/console.h"
-#include "cli/tokens.h"
 #include "requests/inspection.h"
 #include "requests/tokens.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/seconds_since.h"
+#include "base/text.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "gpt2/model_files.h"
@@ -130,6 +131,26 @@ Tokenizer load_tokenizer(const std::filesystem::path& model, bool takes_tokens) 
     throw Error(error.code(), std::string(error.what()) +
                                   "; or give --tokens and token ids, which need no tokenizer");
   }
+}
+
+std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text,
+                            const EncodeOptions& options) {
+  std::size_t lost = 0;
+  std::vector<TokenId> tokens = tokenizer.encode(text, options, &lost);
+  note_lost_bytes(lost, text.size());
+  return tokens;
+}
+
+void note_lost_bytes(std::size_t lost, std::size_t bytes) {
+  if (lost == 0) return;
+  print_error(concat("the model's vocabulary has no tokens for ", lost, " of the text's ", bytes,
+                     " bytes; the model does not see these bytes"));
+}
+
+std::string join(std::span<const TokenId> tokens) {
+  std::string line;
+  for (const TokenId token : tokens) line += (line.empty() ? "" : " ") + std::to_string(token);
+  return line;
 }
 
 }  // namespace gpt2::cli

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cli/options/options.h"
 #include "gpt2/engine.h"
@@ -11,7 +13,8 @@
 #include "gpt2/model.h"
 #include "gpt2/tokenizer.h"
 
-// The options of the commands that say which model is used and how, and the loading of that model.
+// The options of the commands that say which model is used and how, the loading of that model, and
+// token ids.
 
 namespace gpt2::cli {
 
@@ -78,5 +81,16 @@ struct Models {
 /// that the command `takes_tokens`.
 [[nodiscard]] Tokenizer load_tokenizer(const std::filesystem::path& model,
                                        bool takes_tokens = true);
+
+/// Returns the token ids of a text. If the vocabulary has no tokens for some bytes of the text,
+/// prints a note on standard error that says how many.
+[[nodiscard]] std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text,
+                                          const EncodeOptions& options = {});
+
+/// If the vocabulary has no tokens for `lost` of a text's bytes, prints a note on standard error.
+void note_lost_bytes(std::size_t lost, std::size_t bytes);
+
+/// Formats token ids as text that parse_tokens() reads: "15496 995".
+[[nodiscard]] std::string join(std::span<const TokenId> tokens);
 
 }  // namespace gpt2::cli

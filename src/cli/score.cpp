@@ -10,50 +10,34 @@
 #include "cli/model.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
-#include "cli/tokens.h"
 #include "gpt2/score.h"
 #include "requests/scoring.h"
 
 namespace gpt2::cli {
 namespace {
 
-constexpr const char* kScoreSummary =
+constexpr const char* kScoreDetails =
     R"(FILE is a text; without it, the text is read from standard input. All of it counts, even a
-newline at its end, as on HuggingFace's page on perplexity. It is scored in windows of --context
-tokens that begin --stride tokens apart. Each window scores the tokens that the one before did not
-reach, except its own first token, which nothing predicts. The perplexity counts each of these
-tokens once. HuggingFace's page weights windows instead; the last line has its number, and the one
-that older versions of the page computed.
-
-Perplexity by word and by byte can be compared between models with different tokenizers. Words are
-separated by white space. Numbers after +- are standard errors over the windows; a text that fits in
-one window has none.
+newline at its end. It is scored in windows of --context tokens that begin --stride tokens apart.
+Each window scores the tokens that the one before did not reach. The perplexity counts each of these
+tokens once; HuggingFace's page weights windows instead, and the last line has its numbers. Numbers
+after +- are standard errors over the windows.
 
 With --per-line or --jsonl, each line of the input is a text of its own, and standard output has a
-line of JSON for each, in the same order. --jsonl expects objects with "text" or with "token_ids",
-and ignores other members: options for single lines are for 'gpt2 batch'.
+line of JSON for each, in the same order. --jsonl expects objects with "text" or with "token_ids".
 With --choices, a line is an object such as {"context": "The cat", "choices": [" sat", " moon"]}; a
 choice usually begins with a space. "best" is the index of the choice with the highest
-log-probability, and there is one by token and by byte. Texts may also be given as lists of ids. The
-record of a line that cannot be scored has "error", and the command ends with status 1.
+log-probability. The record of a line that cannot be scored has "error", and the command ends with
+status 1.
 
 --logprobs K prints a line of JSON for each token: its log-probability given the tokens before it,
 its rank (0: the likeliest) and the K likeliest tokens (default 0). With --json, --per-line and
 --jsonl, the record of each text has these as "logprobs".
 
-A context and a choice are scored as one sequence, without windows. Together they may have at most
-one token more than the model has positions.
+Ctrl-C ends the scoring of a text and prints the result so far, marked as "partial". For files whose
+scoring takes hours, use gpt2 batch, which resumes after an interruption.
 
-Ctrl-C ends the scoring of a text and prints the result so far, with a line "partial" (in JSON,
-"partial": true).
-
-Results go to standard output as soon as they are known, so > FILE has all of them up to an
-interruption. For files whose scoring takes hours, use gpt2 batch: it scores the lines that --jsonl
-and --choices read, resumes after an interruption, and shares the lines among machines.
-
-)";
-
-constexpr const char* kScoreExamples = R"(Examples:
+Examples:
   gpt2 score book.txt
   gpt2 score -m gpt2 --stride 256 --json < book.txt
   gpt2 score --per-line sentences.txt | jq .perplexity
@@ -101,7 +85,7 @@ ScoreSettings read_score_settings(const Arguments& arguments) {
   ScoreSettings settings;
   Options options("gpt2 score",
                   "Measures how well a model predicts a text, or which continuation it prefers",
-                  std::string(kScoreSummary) + kScoreExamples);
+                  kScoreDetails);
   options.add_file("FILE", settings.file, "The text; -: standard input");
   add_model_options(options, settings.model);
   options.add_number("--context", settings.score.context, {2, kMost, 0},
@@ -244,15 +228,18 @@ ScoringRequest read_line(const Scorer& scorer, const std::string& line) {
 }
 
 void score_each_line(const Scorer& scorer) {
-  const auto answer = [&](std::span<const ScoringRequest> requests) {
+  std::vector<ScoringRequest> requests;
+  const auto read = [&](const std::string& line) {
+    return requests.emplace_back(read_line(scorer, line)).tokens();
+  };
+  const auto answer = [&] {
     std::vector<const ScoringRequest*> pointers;
     for (const ScoringRequest& request : requests) pointers.push_back(&request);
-    return gpt2::score_lines(scorer.engine, scorer.tokenizer, pointers);
+    std::vector<Json> scores = gpt2::score_lines(scorer.engine, scorer.tokenizer, pointers);
+    requests.clear();
+    return scores;
   };
-  answer_lines<ScoringRequest>(
-      scorer.settings.file, "scoring " + shown_input(scorer.settings.file),
-      [&](const std::string& line) { return read_line(scorer, line); },
-      [](const ScoringRequest& request) { return request.tokens(); }, answer);
+  answer_lines(scorer.settings.file, "scoring " + shown_input(scorer.settings.file), read, answer);
 }
 
 }  // namespace

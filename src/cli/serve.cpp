@@ -103,17 +103,6 @@ void add_limit_options(Options& options, ServeSettings& settings) {
                      "When the server ends, cut off after N seconds what is not answered");
 }
 
-// Refuses what no browser sends as the origin of a page.
-void check_origin(const std::string& origin) {
-  if (origin.empty() || origin == "*") return;
-  const std::size_t scheme = origin.find("://");
-  const bool is_origin = scheme != origin.npos && scheme > 0 && scheme + 3 < origin.size() &&
-                         origin.find_first_of("/ ", scheme + 3) == origin.npos;
-  if (is_origin) return;
-  throw UsageError("--cors",
-                   "expected * or an origin such as https://example.org, found " + quote(origin));
-}
-
 ServeSettings read_serve_settings(const Arguments& arguments) {
   ServeSettings settings;
   Options options("gpt2 serve", "Answers OpenAI's API over HTTP", kServeDetails);
@@ -141,7 +130,6 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
   add_address_options(options, settings);
   add_limit_options(options, settings);
   options.parse(arguments);
-  check_origin(settings.server.service.access.cors);
   if (settings.models.empty()) settings.models.push_back(settings.model.name);
   serve::ServiceOptions& service = settings.server.service;
   if (!settings.key_file.empty()) service.access.keys.add_file(settings.key_file);
@@ -156,9 +144,9 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
 // Splits "NAME=MODEL". Without a name, it is the last part of the path or of the name on the hub.
 std::pair<std::string, std::string> name_of_model(const std::string& text) {
   const std::size_t equals = text.find('=');
-  if (equals == 0) throw UsageError("--model", "expected NAME=MODEL, found no name before the '='");
-  if (equals + 1 == text.size())
-    throw UsageError("--model", "expected NAME=MODEL, found no model after the '='");
+  if (equals == 0 || equals + 1 == text.size()) {
+    throw UsageError("--model", "expected NAME=MODEL, found " + quote(text));
+  }
   if (equals != text.npos && !std::filesystem::exists(text))
     return {text.substr(0, equals), text.substr(equals + 1)};
   const std::size_t end = text.find_last_not_of('/');
@@ -200,15 +188,7 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
   ModelSettings of_model = settings.model;
   const auto [name, model] = name_of_model(text);
   of_model.name = model;
-  try {
-    of_model.find();
-  } catch (const Error& error) {
-    const bool is_name = name == text && name != GPT2_BUNDLED_MODEL;
-    if (error.code() != ErrorCode::not_found || !is_name) throw;
-    throw Error(error.code(),
-                concat(error.what(), "; to serve another model by this name, give -m ", name, "=",
-                       GPT2_BUNDLED_MODEL));
-  }
+  of_model.find();
   Tokenizer tokenizer = load_tokenizer(of_model.path, /*takes_tokens=*/false);
   const Engine engine(load_model(of_model), of_model.engine);
   tokenizer.require_match(engine.model().config());

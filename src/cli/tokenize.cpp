@@ -4,7 +4,6 @@
 #include "cli/commands.h"
 #include "cli/model.h"
 #include "cli/terminal/console.h"
-#include "cli/tokens.h"
 #include "gpt2/config.h"
 #include "requests/tokens.h"
 

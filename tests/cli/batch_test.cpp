@@ -239,16 +239,12 @@ TEST_CASE("--hf-defaults uses the model's generation config for what a line leav
 }
 
 TEST_CASE("an input that is no JSON at all is refused before anything is written") {
-  for (const std::string input :
-       {"Once upon\nTom\n", "[{\"prompt\": \"Tom\"}]", "{\n  \"prompt\": \"Tom\"\n}\n"}) {
-    const Batch batch(input);
-    const Outcome outcome = batch.run();
-    CHECK(outcome.status == 1);
-    CHECK(outcome.err.starts_with("gpt2: in: line 1: expected a JSON object"));
-    CHECK((outcome.err.find("--lines") != std::string::npos) == input.starts_with("Once"));
-    CHECK_FALSE(std::filesystem::exists(batch.directory.path() / "out"));
-  }
   const Batch batch("Once upon\nTom\n");
+  const Outcome outcome = batch.run();
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err.starts_with("gpt2: in: line 1: expected a JSON object"));
+  CHECK(outcome.err.find("--lines") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(batch.directory.path() / "out"));
   CHECK(batch.run({"--lines"}).status == 0);
   CHECK(records(batch.read()).size() == 2);
 }

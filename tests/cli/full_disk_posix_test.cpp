@@ -35,11 +35,6 @@ class FileSizeLimit {
   rlimit before_ = {};
 };
 
-std::string content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 }  // namespace
 
 TEST_CASE("a full disk is one clear error of batch, and the run resumes when there is room") {
@@ -103,26 +98,6 @@ TEST_CASE("if a quantized model cannot be written in full, nothing is left but a
   CHECK(message.starts_with(place.path().string() + "/out.partial-"));
   CHECK(message.ends_with("/model.safetensors: cannot be written: File too large"));
   CHECK(std::filesystem::is_empty(place.path()));
-}
-
-TEST_CASE("embed --npy keeps the file that was there if there is no room for the new one") {
-  const TemporaryDirectory place;
-  const std::string older = "\x93NUMPY and what was there";
-  const std::string file = place.write("vectors.npy", older).string();
-  const auto embed = [&] {
-    return run({"embed", "--npy", file}, {.input = "The cat sat down.\nOne day\nA dog\n"});
-  };
-  const auto limited = [&] {
-    const FileSizeLimit limit(500);
-    return embed();
-  };
-  const Outcome cut = limited();
-  CHECK(cut.status == 1);
-  CHECK(cut.err == "gpt2: " + file + ": cannot be written: File too large\n");
-  CHECK(content(file) == older);
-  CHECK(std::distance(std::filesystem::directory_iterator(place.path()), {}) == 1);
-  CHECK(embed().status == 0);
-  CHECK(content(file).starts_with("\x93NUMPY\1"));
 }
 
 }  // namespace gpt2::test::full_disk_posix_test

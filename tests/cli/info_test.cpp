@@ -1,7 +1,6 @@
 // Runs gpt2 info as a process.
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -9,7 +8,6 @@
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
-#include "support/is_slow.h"
 #include "support/temporary_directory.h"
 
 namespace gpt2::test::info_test {
@@ -91,7 +89,6 @@ TEST_CASE("info --json gives programs the same facts") {
   CHECK(json["threads"] >= 1);
   CHECK(json["threads_from"] == "cores");
   CHECK(json["thread_cpus"].size() == json["threads"]);
-  CHECK(!json.contains("cost"));
 }
 
 TEST_CASE("OpenMP's variables say how many threads there are") {
@@ -162,10 +159,6 @@ TEST_CASE("info warns if the tokenizer is missing or differs in size from the em
   write_alphabet_model(path, 64);
   std::ofstream(path / "added_tokens.json") << R"({"<more>": 257})";
   check_warning({"258 ids", "the model has 257"});
-  std::ofstream(path / "text") << "a<more>b";
-  const Outcome cost =
-      run({"info", "-m", path.string(), "--dtype", "int8", "--text", (path / "text").string()});
-  CHECK(contains(cost.out, "perplexity   not measured: no tokenizer fits the model\n"));
   fs::remove(path / "added_tokens.json");
   nlohmann::json vocabulary = nlohmann::json::parse(std::ifstream(path / "vocab.json"));
   vocabulary.erase("<|endoftext|>");
@@ -188,96 +181,6 @@ TEST_CASE("info --json writes no control characters, not even two-byte ones", "[
   const std::string text = run({"info", "--json", "-m", model}).out;
   CHECK(!contains(text, "\xc2\x9b"));
   CHECK(!contains(text, "\x1b"));
-}
-
-TEST_CASE("no perplexity is measured in a context of one token, which predicts nothing") {
-  const TemporaryDirectory directory;
-  write_alphabet_model(directory.path(), 1);
-  const Outcome outcome = run({"info", "-m", directory.path().string(), "--dtype", "int8"});
-  CHECK(outcome.status == 1);
-  CHECK(outcome.err == "gpt2: comparing perplexity takes models of two positions or more, got 1\n");
-}
-
-TEST_CASE("info --dtype shows what it costs to hold the weights in that type") {
-  const Outcome outcome = run({"info", "-m", alphabet_model(), "--dtype", "int8", "--quiet"});
-  CAPTURE(outcome.out);
-  CHECK(outcome.err == "");
-  // Each token reads lm_head, whose 257 columns are padded to 288 if they are quantized, and the
-  // 6 * 64 columns of the other matrices. A column of 64 weights takes 64 * 4 bytes in f32, and 66
-  // bytes in int8, which has one f16 scale for 64 weights.
-  CHECK(contains(outcome.out,
-                 "\neach token   reads 164.1 KB -> 44.4 KB of weights (-73.0 %)\nperplexity   "));
-  CHECK(std::regex_search(
-      outcome.out,
-      std::regex(R"( windows\n  of which   \S+ -> \S+ \([+-]\d+\.\d{3} % \+- )"
-                 R"(\d+\.\d{3} %\) by f16 keys and values\nlogits       change by )")));
-
-  // The text repeats the alphabet as the model itself would write it, so that both versions of the
-  // model are sure of every letter except the first ones.
-  const TemporaryDirectory directory;
-  const std::string text = "abcdefghijklmnopqrstuvwxyz \u00e9abcdefghijklmnopqrstuvwxyz";
-  const std::string file = directory.write("text", text).string();
-  const nlohmann::json cost =
-      json_of({"-m", alphabet_model(), "--dtype", "int8", "--text", file})["cost"];
-  CHECK(cost["tokens"] == text.size() - 1);
-  CHECK(cost["windows"] == 1);
-  CHECK(cost["standard_error_percent"].is_null());
-  CHECK(cost["bytes"][0] == 4 * 64 * (257 + 6 * 64));
-  CHECK(cost["bytes"][1] == 66 * (288 + 6 * 64));
-  CHECK(cost["perplexity"][0] >= 1.0);
-  CHECK(cost["perplexity"][0] < 1.1);
-  CHECK(cost["perplexity"][1] < 1.1);
-  CHECK(cost["perplexity_change_percent"].get<double>() ==
-        Approx(100.0 *
-               (cost["perplexity"][1].get<double>() / cost["perplexity"][0].get<double>() - 1.0))
-            .margin(1e-9));
-  CHECK(cost["max_logit_change"] > 0.0);
-
-  // The second change is a part of the first one: it begins with int8 weights and f32 keys and
-  // values, and ends where the first one ends.
-  CHECK(cost["kv"]["perplexity"][1] == cost["perplexity"][1]);
-  CHECK(cost["kv"]["perplexity"][0].get<double>() ==
-        Approx(cost["perplexity"][1].get<double>()).epsilon(1e-3));
-  CHECK(cost["kv"]["standard_error_percent"].is_null());
-  CHECK(
-      !json_of({"-m", alphabet_model(), "--dtype", "bf16", "--text", file})["cost"].contains("kv"));
-
-  const Outcome alone = run({"info", "-m", alphabet_model(), "--text", file});
-  CHECK(alone.status == 2);
-  CHECK(contains(alone.err, "--dtype"));
-}
-
-TEST_CASE("the bundled model can read the text that the cost of quantizing is measured on") {
-  if (is_slow()) return;  // it takes minutes under a sanitizer
-  const std::string model = std::string(GPT2_MODELS_DIR) + "/gpt2-stories";
-  const nlohmann::json cost = json_of({"-m", model, "--dtype", "int8"})["cost"];
-  CHECK(cost["tokens"] > 3000);
-  CHECK(cost["windows"] > 10);
-  CHECK(cost["perplexity"][0] < 15.0);  // 7.9 on stories from its training data's source
-  CHECK(cost["standard_error_percent"] > 0.0);
-  const std::string text = run({"info", "-m", model, "--dtype", "int8"}).out;
-  CHECK(std::regex_search(text,
-                          std::regex(R"( \([+-]\d+\.\d\d % \+- \d+\.\d\d %\) on \d+ tokens in \d+ )"
-                                     R"(windows\n)")));
-}
-
-TEST_CASE("info refuses a --text that is too short before it loads the model") {
-  const TemporaryDirectory directory;
-  const std::string model = directory.path().string();
-  write_alphabet_model(model, 64);
-  fs::resize_file(model + "/model.safetensors", 8);
-  const auto refusal = [&](const std::string& file) {
-    return run({"info", "-m", model, "--dtype", "int8", "--text", file}).err;
-  };
-  const std::string empty = directory.write("empty", "").string();
-  const std::string one = directory.write("one", "a").string();
-  const std::string expected = ": expected a text of two tokens or more, found ";
-  CHECK(refusal("/nowhere") == "gpt2: cannot read /nowhere: No such file or directory\n");
-  CHECK(refusal(empty) == "gpt2: --text " + empty + expected + "0\n");
-  CHECK(refusal(one) == "gpt2: --text " + one + expected + "1\n");
-  fs::remove(model + "/vocab.json");
-  CHECK(refusal(empty) == "gpt2: --text " + empty + expected + "0\n");
-  CHECK(contains(refusal(one), "model.safetensors"));
 }
 
 TEST_CASE("info shows which instruction set is forced") {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -83,6 +84,44 @@ TEST_CASE("quantize writes a model that loads, prints the cost, and copies the t
     CHECK(hash(text.err) == hash(quantized.err));
   }
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 3);
+}
+
+TEST_CASE("quantize measures its cost on a text, which may be its own") {
+  const TemporaryDirectory place;
+  const std::string model = (place.path() / "model").string();
+  write_alphabet_model(model, 64);
+  int count = 0;
+  const auto quantize = [&](const std::string& file) {
+    Words words = {"quantize", model, (place.path() / std::to_string(++count)).string(), "--quiet"};
+    if (!file.empty()) words.insert(words.end(), {"--text", file});
+    return run(words);
+  };
+  // Each token reads lm_head, whose 257 columns are padded to 288 if they are quantized, and the
+  // 6 * 64 columns of the other matrices. A column of 64 weights takes 64 * 4 bytes in f32, and 66
+  // bytes in int8, which has one f16 scale for 64 weights.
+  const std::string number = R"(\S+ -> \S+ \([+-]\d+\.\d+ %)";
+  const std::string error = R"( \+- \d+\.\d+ %)";
+  const std::string begin = R"([^\n]+\neach token   reads 164.1 KB -> 44.4 KB of weights \(-73.0 %\))"
+                            "\nperplexity   " + number;
+  CHECK(std::regex_match(quantize("").out,
+                         std::regex(begin + error + R"(\) on \d+ tokens in \d\d+ windows\n)" +
+                                    "  of which   " + number + error +
+                                    R"(\) by f16 keys and values\nlogits       change by .*\n)")));
+  const std::string text = "abcdefghijklmnopqrstuvwxyz \u00e9abcdefghijklmnopqrst";
+  CHECK(std::regex_match(quantize(place.write("text", text).string()).out,
+                         std::regex(begin + R"(\) on 48 tokens in 1 window\n)" + "  of which   " +
+                                    number + R"(\) by [^\n]*\nlogits [^\n]*\n)")));
+  for (const std::string short_text : {"", "a"}) {
+    const Outcome refused = quantize(place.write("short", short_text).string());
+    CHECK(refused.status == 1);
+    CHECK(refused.err.find("--text ") != std::string::npos);
+    CHECK(refused.err.find("found " + std::to_string(short_text.size())) != std::string::npos);
+  }
+  place.write("model/added_tokens.json", R"({"<more>": 257})");
+  CHECK(quantize(place.write("text", "a<more>b").string()).out.find("not measured") !=
+        std::string::npos);
+  write_alphabet_model(model, 1);  // predicts nothing
+  CHECK(quantize("").err.find("two positions") != std::string::npos);
 }
 
 TEST_CASE("quantize turns nanoGPT's ckpt.pt, with or without biases, into a HuggingFace model") {

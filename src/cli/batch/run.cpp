@@ -75,7 +75,6 @@ class BatchRun {
   bool begin_line();
   void begin_run(Work& work);
   [[noreturn]] void refuse_records() const;
-  void require_json(const Line& line) const;
   [[nodiscard]] std::size_t texts_in_memory() const;
   void score_some();
   void write_finished();
@@ -178,7 +177,11 @@ bool BatchRun::begin_line() {
     }
   }
   BatchRequest request = read_request(line, settings_, defaults_, tokenizer_, config_);
-  if (head.line == 0 && records_.offset() == 0) require_json(line);
+  if (request.error && head.line == 0 && !settings_.lines && records_.offset() == 0 &&
+      line.text.find_first_not_of("{ \t\r") == 0) {
+    reject(input_.name(), ": line 1: expected a JSON object such as {\"prompt\": \"Once\"}, found ",
+           quote(line.text, 40), ": if each line is a prompt as plain text, give --lines");
+  }
   const CompletionRequest& completion = request.completion;
   const bool has_one_record = settings_.openai || request.error || request.scoring;
   head.custom_id = request.custom_id;
@@ -223,20 +226,6 @@ void BatchRun::refuse_records() const {
          ": the line, the options, the model or the version of gpt2 has changed; give another "
          "-o, or remove ",
          output_.name());
-}
-
-// Throws Error if the first line shows that the input is not JSON at all, so that not every line
-// becomes an error.
-void BatchRun::require_json(const Line& line) const {
-  const std::size_t begin = line.text.find_first_not_of(" \t\r");
-  if (settings_.lines || begin == line.text.npos) return;
-  const bool is_alone = line.text.find_first_not_of(" \t\r", begin + 1) == line.text.npos;
-  if (line.text[begin] == '{' && !is_alone) return;
-  const bool is_json = std::string_view("{[\"").find(line.text[begin]) != std::string_view::npos;
-  reject(input_.name(), ": line 1: expected a JSON object such as {\"prompt\": \"Once\"}, found ",
-         quote(line.text, 40),
-         is_json ? ": write each object on a line of its own"
-                 : ": if each line is a prompt as plain text, give --lines");
 }
 
 // Scores the first line that waits for it, together with further lines that have the same options.

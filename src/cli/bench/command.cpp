@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/seconds_since.h"
 #include "base/text.h"
 #include "cli/bench/workload.h"
 #include "cli/commands.h"
@@ -23,26 +20,19 @@
 namespace gpt2::cli {
 namespace {
 
-constexpr const char* kBenchExamples =
-    R"(Each row measures one kind of work: reading a prompt, with all of its tokens at once; writing
-a text, token by token, after a prompt of the given length; or writing several texts at once. The
-row shows the median speed of the repetitions, the slowest and the fastest, the bytes that were read
-or the operations that were done in a second, and the share of the machine's limit. A row that is
-too long for the model is skipped.
+constexpr const char* kBenchDetails =
+    R"(Each row measures one kind of work: reading a prompt, all of its tokens at once; writing a
+text, token by token, after a prompt of the given length; or writing several texts at once. It shows
+the median speed of the repetitions, the slowest and the fastest, the bytes that were read or the
+operations that were done in a second, and the share of the machine's limit.
 
-The limit is what the machine itself can do, measured right before and right after each repetition.
-It is the time to read the bytes that must be read, from memory or from a cache that holds them, or
-the time to do the arithmetic that must be done, whichever is longer. A multiply-add counts as two
-operations.
+The limit is what the machine itself can do, measured before and after each repetition: the time to
+read the bytes that must be read, or to do the arithmetic that must be done, whichever is longer. A
+multiply-add counts as two operations. Other programs that use the CPU make the results unreliable:
+compare the slowest and the fastest.
 
-Other programs that use the CPU make the results unreliable: compare the slowest and the fastest,
-and give more --repetitions.
-
-The rows about walks say in which order passes of a single token, or of a few, read the matrices of
-each shape, and how many times as fast that was as the order that GPT2_TUNE=off uses. The engine
-tries several orders during its first passes, and now and then again later; no result depends on it.
-
-In the JSON, each of "sequences" texts has "context" tokens and gets "tokens" more.
+The rows about walks say in which order the matrices of each shape are read, and how many times as
+fast that was as the order that GPT2_TUNE=off uses. No result depends on it.
 
 Examples:
   gpt2 bench
@@ -77,39 +67,33 @@ Config published_config(const std::string& size) {
 }
 
 // The model that is measured. It is loaded again for each weight type.
-class Subject {
- public:
-  // Either has random weights and the sizes of a model that OpenAI published, or is the model of
-  // this name. Throws as published_config() or find_model() and Model::load do.
-  explicit Subject(const BenchSettings& settings) {
-    if (settings.is_random) {
-      config_ = published_config(settings.size);
-      name_ = settings.size + " parameters of random weights";
-    } else {
-      path_ = find_model(settings.model);
-      config_ = Model::load(path_).config();
-      name_ = path_.string();
-    }
-  }
-
-  [[nodiscard]] const std::string& name() const { return name_; }
+struct Subject {
+  std::string name;
+  std::filesystem::path path = {};  // empty: random weights
+  Config config = {};
 
   // Returns the weight types to measure by default. A quantized model can only be loaded as it is.
   [[nodiscard]] std::vector<std::string> default_dtypes() const {
-    if (config_.quantized == WeightType::stored) return {"f32", "bf16", "int8", "int4"};
-    return {std::string(name_of(config_.quantized))};
+    if (config.quantized == WeightType::stored) return {"f32", "bf16", "int8", "int4"};
+    return {std::string(name_of(config.quantized))};
   }
 
   [[nodiscard]] Model load(const std::string& dtype) const {
     const LoadOptions options{.dtype = parse_dtype(dtype)};
-    return path_.empty() ? random_model(config_, options) : load_as(path_, options);
+    return path.empty() ? random_model(config, options) : load_as(path, options);
   }
-
- private:
-  std::filesystem::path path_;  // empty: random weights
-  Config config_;
-  std::string name_;
 };
+
+// Returns a model of random weights with the sizes of one that OpenAI published, or the model that
+// --model names.
+Subject subject_of(const BenchSettings& settings) {
+  if (settings.is_random) {
+    return {.name = settings.size + " parameters of random weights",
+            .config = published_config(settings.size)};
+  }
+  const std::filesystem::path path = find_model(settings.model);
+  return {.name = path.string(), .path = path, .config = Model::load(path).config()};
+}
 
 // Returns a number of three digits and a unit with a prefix: "1.23 G" for 1.23e9.
 std::string with_prefix(double value, const char* unit) {
@@ -185,35 +169,12 @@ std::string walk_in_words(const Json& row) {
                 row["gain"].get<double>());
 }
 
-// Prints an estimate of how long the whole benchmark will take. The other weight types are assumed
-// to take no longer than the first one, which has just been loaded. Each repetition runs the work
-// twice, once to warm up; the factor 2.5 assumes that the engine reaches 80 % of the limits.
-void announce(const BenchSettings& settings, const Engine& engine, const Work& limits,
-              double loading) {
-  double total = loading;
-  for (const Workload& workload : workloads()) {
-    if (workload.length() > engine.model().config().n_positions) continue;
-    const Work work = work_of(workload, engine);
-    const double pass = std::max(work.bytes / limits.bytes,
-                                 work.flop / limits.flop + work.int8_ops / limits.int8_ops);
-    const auto repetitions = static_cast<double>(settings.repetitions);
-    total += (repetitions + 1.0) * LimitMeter::kSeconds + 2.5 * repetitions * pass;
-  }
-  total *= static_cast<double>(settings.dtypes.size());
-  print_error("this takes about " +
-              (total < 100.0 ? format("%.0f seconds", 5.0 * std::ceil(total / 5.0))
-                             : format("%.0f minutes", std::ceil(total / 60.0))) +
-              ", and longer if other programs keep the machine busy");
-}
-
 // Measures the model with weights of one type, prints its rows and adds them to `all`.
 void measure_dtype(const std::string& dtype, const Subject& subject, const BenchSettings& settings,
                    Json& all) {
-  const auto start = std::chrono::steady_clock::now();
   const Engine engine(subject.load(dtype), settings.engine);
   LimitMeter meter(settings.all_threads(), engine.model().bytes_per_token());
   const Work limits = meter.measure();
-  if (all["limits"].empty()) announce(settings, engine, limits, seconds_since(start));
   all["limits"].push_back({{"dtype", dtype},
                            {"bytes_per_s", limits.bytes},
                            {"flop_per_s", limits.flop},
@@ -241,7 +202,7 @@ void measure_dtype(const std::string& dtype, const Subject& subject, const Bench
 BenchSettings read_bench_settings(const Arguments& arguments) {
   BenchSettings settings;
   Options options("gpt2 bench", "Measures the speed, compared with the limits of this machine",
-                  kBenchExamples);
+                  kBenchDetails);
   options.add_text("--size", "SIZE", settings.size,
                    "Measure a model with random weights (as fast as trained ones): 124M (default), "
                    "355M, 774M or 1558M parameters");
@@ -271,14 +232,14 @@ BenchSettings read_bench_settings(const Arguments& arguments) {
 
 int bench(const Arguments& arguments) {
   BenchSettings settings = read_bench_settings(arguments);
-  const Subject subject(settings);
+  const Subject subject = subject_of(settings);
   if (settings.dtypes.empty()) settings.dtypes = subject.default_dtypes();
   const int threads = settings.all_threads();
   const std::string isa(isa_name());
-  settings.print(concat(subject.name(), ", ", counted(static_cast<std::size_t>(threads), "thread"),
+  settings.print(concat(subject.name, ", ", counted(static_cast<std::size_t>(threads), "thread"),
                         ", ", isa, "\n"));
   Json all = {{"version", GPT2_VERSION_STRING},
-              {"model", subject.name()},
+              {"model", subject.name},
               {"threads", threads},
               {"isa", isa},
               {"limits", Json::array()},

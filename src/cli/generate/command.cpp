@@ -16,7 +16,6 @@
 #include "cli/generate/texts.h"
 #include "cli/replaceable.h"
 #include "cli/terminal/console.h"
-#include "cli/tokens.h"
 #include "gpt2/generate.h"
 #include "gpt2/runtime.h"
 #include "requests/tokens.h"

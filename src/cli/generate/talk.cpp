@@ -16,11 +16,11 @@
 #include "cli/generate/texts.h"
 #include "cli/lines/reader.h"
 #include "cli/lines/records.h"
+#include "cli/model.h"
 #include "cli/replaceable.h"
 #include "cli/system/interrupts.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/editor.h"
-#include "cli/tokens.h"
 
 namespace gpt2::cli {
 namespace {

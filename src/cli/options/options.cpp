@@ -1,7 +1,6 @@
 #include "cli/options/options.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <utility>
 
@@ -170,17 +169,10 @@ class Options::Parser {
     give(*option, *value);
   }
 
-  // Returns the option of -n5. But -ngl is not -n with a value, because gl is not a number, and
-  // -model is not -m with one, because there is an option --model.
+  // Returns the option of -n5.
   Option* find_short(const std::string& word) const {
-    const std::string name = word.substr(0, word.find('='));
-    Option* const option = name.starts_with("--") ? nullptr : find(name.substr(0, 2));
-    if (option == nullptr || !option->takes_value() || option->may_lack_value ||
-        find('-' + name) != nullptr) {
-      return nullptr;
-    }
-    const bool is_number = std::isdigit(static_cast<unsigned char>(word[2])) != 0;
-    return is_number || option->form != "N" ? option : nullptr;
+    Option* const option = word.starts_with("--") ? nullptr : find(word.substr(0, 2));
+    return option != nullptr && option->takes_value() && !option->may_lack_value ? option : nullptr;
   }
 
   std::string next_value(const Option& option) {
