@@ -5,7 +5,7 @@
 
 #include "base/fail.h"
 #include "cli/commands.h"
-#include "cli/lines/records.h"
+#include "cli/lines.h"
 #include "cli/model.h"
 #include "cli/terminal/console.h"
 #include "gpt2/embed.h"
@@ -41,8 +41,7 @@ struct EmbedSettings {
 
 EmbedSettings read_embed_settings(const Arguments& arguments) {
   EmbedSettings settings;
-  Options options("gpt2 embed", "Turns texts into vectors",
-                  kEmbedDetails);
+  Options options("gpt2 embed", "Turns texts into vectors", kEmbedDetails);
   options.add_file("FILE", settings.file, "The texts, one a line; -: standard input");
   add_model_options(options, settings.model);
   options.add_choice("--pooling", "mean|last",

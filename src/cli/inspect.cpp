@@ -239,8 +239,7 @@ class Summary {
     for (std::size_t layer = 0; layer < result_.found.lens.size(); ++layer) {
       const LensInspection& lens = result_.found.lens[layer].back();
       const std::string name = layer == 0 ? "the embeddings" : concat("block ", layer - 1);
-      text += format("%-21s %9.3f  ", name.c_str(), double{lens.kl}) +
-              likely(lens.top, 46) + '\n';
+      text += format("%-21s %9.3f  ", name.c_str(), double{lens.kl}) + likely(lens.top, 46) + '\n';
     }
     return text;
   }

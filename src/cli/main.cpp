@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/system/interrupts.h"
-#include "cli/system/terminal.h"
+#include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "gpt2/version.h"
 

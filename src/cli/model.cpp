@@ -7,7 +7,7 @@
 
 #include "base/seconds_since.h"
 #include "base/text.h"
-#include "cli/system/interrupts.h"
+#include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "gpt2/model_files.h"
 

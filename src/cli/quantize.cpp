@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/default_text.h"
 #include "cli/model.h"
-#include "cli/system/interrupts.h"
+#include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "gpt2/model_files.h"
 #include "gpt2/score.h"
@@ -62,8 +62,9 @@ std::string size_in_words(double bytes) {
 std::string cost(const Model& before, const Model& after, const std::vector<TokenId>& tokens) {
   const auto read = static_cast<double>(before.bytes_per_token());
   const auto reads = static_cast<double>(after.bytes_per_token());
-  std::string text = concat("each token   reads ", size_in_words(read), " -> ", size_in_words(reads),
-                            format(" of weights (%+.1f %%)\n", 100.0 * (reads / read - 1.0)));
+  std::string text =
+      concat("each token   reads ", size_in_words(read), " -> ", size_in_words(reads),
+             format(" of weights (%+.1f %%)\n", 100.0 * (reads / read - 1.0)));
   const auto vocab_size = static_cast<TokenId>(before.config().vocab_size);
   if (tokens.empty() || std::ranges::max(tokens) >= vocab_size) {
     return text + "perplexity   not measured: no tokenizer fits the model\n";
@@ -82,8 +83,8 @@ std::string cost(const Model& before, const Model& after, const std::vector<Toke
                  counted(found.windows, "window"), "\n");
   // Quantized weights have f16 keys and values by default, which are a part of the change.
   const Engine exact(after, {.kv_type = KVType::f32});
-  const PerplexityComparison of_kv = compare_perplexity(
-      exact, engine, tokens, [&](double done) { line.part(0.5 + 0.5 * done); });
+  const PerplexityComparison of_kv =
+      compare_perplexity(exact, engine, tokens, [&](double done) { line.part(0.5 + 0.5 * done); });
   return text + "  of which   " + in_words(of_kv, 3) + " by f16 keys and values\n" +
          format("logits       change by at most %.3g\n", double{found.max_logit_change});
 }
@@ -95,8 +96,7 @@ int quantize(const Arguments& arguments) {
   std::string out;
   std::string text_file;
   std::string type = "int8";
-  Options options("gpt2 quantize", "Quantizes a model's weights to 8 or 4 bits",
-                  kQuantizeDetails);
+  Options options("gpt2 quantize", "Quantizes a model's weights to 8 or 4 bits", kQuantizeDetails);
   options.add_text("MODEL", "", name, "A directory, a file in it, or a name").is_required = true;
   options
       .add_text("OUT", "", out,

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/model.h"
-#include "cli/system/interrupts.h"
+#include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "gpt2/runtime.h"
 #include "requests/hash.h"

@@ -6,8 +6,9 @@
 namespace gpt2::cli {
 
 int serve(const Arguments&) {
-  reject("this gpt2 was built without its server: install libmicrohttpd (Debian: "
-         "libmicrohttpd-dev), and build it again");
+  reject(
+      "this gpt2 was built without its server: install libmicrohttpd (Debian: "
+      "libmicrohttpd-dev), and build it again");
 }
 
 }  // namespace gpt2::cli

@@ -52,8 +52,8 @@ int tokenize(const Arguments& arguments) {
   std::size_t count = tokenizer.size();
   const std::filesystem::path config = directory_of(model.path) / "config.json";
   if (decode && is_there(config)) count = std::max(count, Config::load(config).vocab_size);
-  std::string answer = decode ? tokenizer.decode(parse_tokens(text, count))
-                              : join(encode(tokenizer, text));
+  std::string answer =
+      decode ? tokenizer.decode(parse_tokens(text, count)) : join(encode(tokenizer, text));
   // A decoded text keeps its exact bytes, except that a terminal gets a newline at the end.
   if (!decode || (is_terminal(stdout) && !answer.ends_with('\n'))) answer += '\n';
   write_stdout(answer);

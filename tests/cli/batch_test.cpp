@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "cli/system/descriptor.h"
+#include "cli/system/system.h"
 #include "support/batch.h"
 #include "support/catch.h"
 #include "support/command.h"

@@ -6,13 +6,12 @@
 
 #include "base/seconds_since.h"
 #include "base/text.h"
-#include "cli/batch/run.h"
-#include "cli/batch/settings.h"
+#include "cli/batch/batch.h"
 #include "cli/batch/shard.h"
 #include "cli/commands.h"
-#include "cli/lines/reader.h"
+#include "cli/lines.h"
 #include "cli/model.h"
-#include "cli/system/interrupts.h"
+#include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "requests/hash.h"
 

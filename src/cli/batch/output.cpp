@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "base/paths.h"
 #include "base/text.h"
-#include "cli/system/descriptor.h"
+#include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "requests/own_form.h"
 

@@ -7,8 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/lines/reader.h"
-#include "cli/lines/records.h"
+#include "cli/lines.h"
 #include "requests/completion.h"
 
 namespace gpt2::cli {

@@ -1,11 +1,11 @@
-#include "cli/batch/request.h"
+#include "cli/batch/batch.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/fail.h"
-#include "cli/lines/records.h"
+#include "cli/lines.h"
 #include "requests/members.h"
 #include "requests/options.h"
 #include "requests/tokens.h"

@@ -1,4 +1,4 @@
-#include "cli/batch/run.h"
+#include "cli/batch/batch.h"
 
 #include <algorithm>
 #include <chrono>
@@ -13,8 +13,7 @@
 #include "base/fail.h"
 #include "base/seconds_since.h"
 #include "base/text.h"
-#include "cli/batch/request.h"
-#include "cli/system/interrupts.h"
+#include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "gpt2/runtime.h"
 #include "gpt2/scheduler.h"

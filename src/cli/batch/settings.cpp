@@ -1,4 +1,4 @@
-#include "cli/batch/settings.h"
+#include "cli/batch/batch.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/lines/reader.h"
+#include "cli/lines.h"
 
 namespace gpt2::cli {
 

@@ -30,9 +30,9 @@ std::string read_text(const GenerateSettings& settings) {
   return read_prompt_input(file.empty() ? "-" : file);
 }
 
-// Returns the prompt that the arguments give, in full or as a file; if they give none, reads standard
-// input, unless that is a terminal. `before` is the number of tokens in the session of --state,
-// which the prompt follows.
+// Returns the prompt that the arguments give, in full or as a file; if they give none, reads
+// standard input, unless that is a terminal. `before` is the number of tokens in the session of
+// --state, which the prompt follows.
 Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
                    const Config& config, std::size_t before) {
   std::string text = read_text(settings);

@@ -173,8 +173,8 @@ void check_effects(const BeamOptions& beams, const Options& options) {
     });
     return;
   }
-  std::vector<std::string> contradictions = {"--samples",  "--greedy",   "--draft",
-                                             "--overflow", "--stop",     "--logprobs",
+  std::vector<std::string> contradictions = {"--samples",  "--greedy",     "--draft",
+                                             "--overflow", "--stop",       "--logprobs",
                                              "--state",    "--save-state", "--interactive"};
   for_each_sampling_field([&](const auto& field) {
     if (field.role == OptionRole::draws) contradictions.push_back(option_name(field.name));

@@ -14,11 +14,10 @@
 #include "base/text.h"
 #include "cli/generate/talk_commands.h"
 #include "cli/generate/texts.h"
-#include "cli/lines/reader.h"
-#include "cli/lines/records.h"
+#include "cli/lines.h"
 #include "cli/model.h"
 #include "cli/replaceable.h"
-#include "cli/system/interrupts.h"
+#include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/editor.h"
 
@@ -93,10 +92,9 @@ class Talk {
   // the line is refused.
   void answer(Session before, std::vector<TokenId> line) {
     Session session = before.fork();
-    const GenerationResult result =
-        write_texts(session.engine(), &session, tokenizer_, settings_, {line, ""},
-                    options_of_(settings_), [] {})
-            .last;
+    const GenerationResult result = write_texts(session.engine(), &session, tokenizer_, settings_,
+                                                {line, ""}, options_of_(settings_), [] {})
+                                        .last;
     if (settings_.output.stats) print_stats(result, session, before.position());
     session_ = std::move(session);
     before_ = std::move(before);

@@ -103,8 +103,8 @@ const Part& part_of(const Writing& writing) {
   }
 }
 
-// Returns the texts in a value: strings of JSON or, without quotes, one text, which may have the same
-// escapes, such as \\n.
+// Returns the texts in a value: strings of JSON or, without quotes, one text, which may have the
+// same escapes, such as \\n.
 std::vector<std::string> texts_in(const char* option, const std::string& value) {
   std::istringstream stream(value.starts_with('"') ? value : '"' + value + '"');
   std::vector<std::string> texts;

@@ -25,7 +25,8 @@ struct TypedCommand {
 
 /// Sets an option, for words such as "top_k 10". A switch may lack its value. A list takes all its
 /// values at once; texts may be strings of JSON, such as "\n" "Tom:". Throws Error for a name that
-/// is unknown, and for a value that the option cannot have; `writing` may have changed in this case.
+/// is unknown, and for a value that the option cannot have; `writing` may have changed in this
+/// case.
 void set_option(Writing& writing, const std::string& words);
 
 /// Sets an option to the command's default. Throws Error for a name that is unknown.

@@ -11,9 +11,8 @@
 
 #include "base/seconds_since.h"
 #include "base/text.h"
-#include "cli/lines/records.h"
-#include "cli/system/descriptor.h"
-#include "cli/system/interrupts.h"
+#include "cli/lines.h"
+#include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/scheduler.h"

@@ -10,9 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "cli/system/descriptor.h"
-#include "cli/system/interrupts.h"
-#include "cli/system/terminal.h"
+#include "cli/system/system.h"
 
 namespace gpt2::cli {
 namespace {

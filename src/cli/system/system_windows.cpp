@@ -12,9 +12,7 @@
 
 #include "base/paths.h"
 #include "base/system/last_error_windows.h"
-#include "cli/system/descriptor.h"
-#include "cli/system/interrupts.h"
-#include "cli/system/terminal.h"
+#include "cli/system/system.h"
 
 namespace gpt2::cli {
 namespace {

@@ -11,8 +11,7 @@
 #include "base/seconds_since.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "cli/system/descriptor.h"
-#include "cli/system/interrupts.h"
+#include "cli/system/system.h"
 
 namespace gpt2::cli {
 namespace {
@@ -42,8 +41,8 @@ void show_line(const std::string& line) {
   write_stderr((std::exchange(line_is_shown, true) ? "\r\x1b[K" : "") + line);
 }
 
-// Appends the words of `text` to `line` and breaks it into lines. All lines but the first begin with
-// `indent` blanks.
+// Appends the words of `text` to `line` and breaks it into lines. All lines but the first begin
+// with `indent` blanks.
 std::string filled(const std::string& text, std::string line, std::size_t indent) {
   constexpr std::size_t kColumns = 80;
   std::string lines;

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/system/terminal.h"
+#include "cli/system/system.h"
 
 namespace gpt2::cli {
 

@@ -9,7 +9,7 @@
 #include <cwchar>
 #include <new>
 
-#include "cli/system/interrupts.h"
+#include "cli/system/system.h"
 #include "cli/terminal/console.h"
 
 namespace gpt2::cli {

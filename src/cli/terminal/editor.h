@@ -7,8 +7,8 @@
 namespace gpt2::cli {
 
 /// Reads lines from the terminal. With libedit, lines can be edited, the arrow keys bring back
-/// earlier ones, and Ctrl-C drops the line and begins a new one; ~/.editrc configures the keys. In a
-/// build without libedit, only the editing keys of the terminal itself work, and Ctrl-C ends the
+/// earlier ones, and Ctrl-C drops the line and begins a new one; ~/.editrc configures the keys. In
+/// a build without libedit, only the editing keys of the terminal itself work, and Ctrl-C ends the
 /// process.
 ///
 /// The prompt and the typed characters are shown on standard error. REQUIRES: standard input and

@@ -1,8 +1,8 @@
 // Replaces editor.cpp in a build without libedit.
 #include <limits>
 
-#include "cli/lines/reader.h"
-#include "cli/system/descriptor.h"
+#include "cli/lines.h"
+#include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/editor.h"
 

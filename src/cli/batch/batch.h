@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "cli/batch/output.h"
+#include "cli/batch/shard.h"
+#include "cli/generate/writing.h"
+#include "cli/lines.h"
+#include "cli/model.h"
+#include "gpt2/engine.h"
+#include "gpt2/generate.h"
+#include "gpt2/generation_config.h"
+#include "requests/completion_request.h"
+#include "requests/options.h"
+#include "requests/scoring.h"
+
+namespace gpt2::cli {
+
+/// The settings from the arguments of `gpt2 batch`.
+struct BatchSettings {
+  std::string input;    ///< "-": standard input
+  std::string output;   ///< as given; each share is written to its own file
+  bool lines = false;   ///< whether each line is a prompt as plain text
+  bool openai = false;  ///< whether OUT has answers in OpenAI's format
+  bool merge = false;
+  Shard shard;
+  ModelSettings model;
+  Writing defaults;  ///< what a line does not set
+
+  /// A hash of the arguments that affect the output.
+  std::uint64_t hash = 0;
+};
+
+/// Reads the arguments of `gpt2 batch`, and the environment variables of process launchers that
+/// determine the share. Throws what Options::parse(), find_model() and choose_shard() throw.
+[[nodiscard]] BatchSettings read_batch_settings(const Arguments& arguments);
+
+/// A request: the contents of a line of the input.
+struct BatchRequest {
+  std::optional<std::string> custom_id = {};
+  std::optional<ScoringRequest> scoring = {};  ///< set if the line is to be scored, not continued
+  CompletionRequest completion = {};           ///< several prompts only with --format openai
+  std::exception_ptr error = {};               ///< an Error if the line is invalid
+};
+
+/// Reads a line: with --lines, the line is the prompt; otherwise, it is a JSON object with a prompt
+/// and options by HuggingFace's names, a request in OpenAI's batch format, or an object with a text
+/// or choices to score. `defaults` has the options that the line does not set. An invalid line
+/// becomes a request with an error.
+[[nodiscard]] BatchRequest read_request(const Line& line, const BatchSettings& settings,
+                                        const GenerationOptions& defaults,
+                                        const std::optional<Tokenizer>& tokenizer,
+                                        const Config& config);
+
+/// The results of a run.
+struct BatchSummary {
+  std::size_t lines = 0;         ///< the lines of this share for which OUT has records
+  std::size_t written = 0;       ///< records that this run wrote
+  std::size_t errors = 0;        ///< records with errors, including those that OUT had before
+  std::size_t tokens = 0;        ///< tokens that this run wrote or scored
+  std::string first_error = {};  ///< the message of the first error of this run
+};
+
+/// A run of `gpt2 batch`: reads lines, lets a scheduler write their texts side by side, scores the
+/// lines that are to be scored, and appends the records in order, until all lines have their
+/// records or interrupted() becomes true. However many lines there are, at most 256 texts are in
+/// memory. `hash` identifies the model. Throws Error if OUT has records that do not belong to the
+/// lines, and if reading or writing fails.
+[[nodiscard]] BatchSummary run_batch(const Engine& engine, const std::optional<Model>& draft,
+                                     const std::optional<Tokenizer>& tokenizer,
+                                     const BatchSettings& settings, std::uint64_t hash,
+                                     const InputFile& input, OutputFile& output);
+
+}  // namespace gpt2::cli
