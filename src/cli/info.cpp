@@ -159,6 +159,7 @@ int info(const Arguments& arguments) {
   const auto tokenizer = try_tokenizer(path, warnings);
   const auto show = [&](double share) { loading.part(share); };
   const Model model = load_as(path, {.dtype = settings.dtype, .progress = show});
+  for (const std::string& warning : model.description().warnings) warnings.push_back(warning);
   Json json = describe(model, path, warnings);
   if (tokenizer) add_tokenizer(json, *tokenizer, model.config().vocab_size);
   loading.done();

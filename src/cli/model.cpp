@@ -109,7 +109,7 @@ Models load_models(const ModelSettings& settings) {
                      "expected auto, off, int8, int4, prompt or a model, found '" + draft + "'");
   }
   if (type) {
-    const Model stored = Model::load(settings.path);
+    const Model stored = load_as(settings.path, {});
     return {stored.to(settings.dtype), stored.to(*type)};
   }
   Models models = {load_model(settings), Model::load(find_model(draft))};

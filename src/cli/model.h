@@ -56,7 +56,8 @@ void add_draft_option(Options& options, std::string& draft, const std::string& o
 /// any other text.
 [[nodiscard]] WeightType parse_dtype(const std::string& text);
 
-/// Model::load for the type of --dtype. Throws UsageError if the model cannot be converted to it.
+/// Model::load for the type of --dtype. Prints the warnings of the model on standard error. Throws
+/// UsageError if the model cannot be converted to the type.
 [[nodiscard]] Model load_as(const std::filesystem::path& path, const LoadOptions& options);
 
 /// Calls load_as() for the model. Shows the progress of the conversion on the terminal if it takes

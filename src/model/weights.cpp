@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -198,10 +197,10 @@ class TensorNames {
 
 // -- From a config to the parts of a transformer -------------------------------------------------
 
-std::optional<FloatType> float_type_of(DType dtype) {
+// TensorNames::take refuses all other types, except for F64, which is rounded before.
+FloatType float_type_of(DType dtype) {
   if (dtype == DType::f16) return FloatType::f16;
-  if (dtype == DType::bf16) return FloatType::bf16;
-  return dtype == DType::f32 ? std::optional(FloatType::f32) : std::nullopt;
+  return dtype == DType::bf16 ? FloatType::bf16 : FloatType::f32;
 }
 
 bool is_quantized(const Weight& weight) { return weight.is_quantized(); }
@@ -212,12 +211,12 @@ void fill(Weight& weight, const TensorView& view) {
   weight.data = view.data;
   if (weight.is_quantized()) return;
   weight.type =
-      by_type(*float_type_of(view.dtype), WeightType::f32, WeightType::f16, WeightType::bf16);
+      by_type(float_type_of(view.dtype), WeightType::f32, WeightType::f16, WeightType::bf16);
 }
 
 void fill(Tensor& tensor, const TensorView& view) {
   tensor = Tensor(view.shape);
-  widen_kernel (*float_type_of(view.dtype))(tensor.data(), view.data, tensor.size());
+  widen_kernel (float_type_of(view.dtype))(tensor.data(), view.data, tensor.size());
 }
 
 WeightType type_of(const Weight& weight) { return weight.type; }
@@ -234,21 +233,10 @@ const char* group_of(std::string_view name) {
   return name.find(".mlp.") != std::string_view::npos ? "mlp" : "embeddings";
 }
 
+// Returns whether the tensors have the same bytes. Two of different types count as different: the
+// logits are the same if their values are.
 bool are_equal(const TensorView& a, const TensorView& b) {
-  if (a.shape != b.shape) return false;
-  if (a.dtype == b.dtype && std::memcmp(a.data, b.data, a.bytes) == 0) return true;
-  const auto type_a = float_type_of(a.dtype), type_b = float_type_of(b.dtype);
-  if (!type_a || !type_b) return false;
-  constexpr std::size_t kRun = 4096;
-  float values_a[kRun], values_b[kRun];
-  const std::size_t size = a.shape.element_count();
-  for (std::size_t i = 0; i < size; i += kRun) {
-    const std::size_t n = std::min(kRun, size - i);
-    widen_kernel (*type_a)(values_a, a.data + i * element_bytes(*type_a), n);
-    widen_kernel (*type_b)(values_b, b.data + i * element_bytes(*type_b), n);
-    if (!std::equal(values_a, values_a + n, values_b)) return false;
-  }
-  return true;
+  return a.shape == b.shape && a.dtype == b.dtype && std::memcmp(a.data, b.data, a.bytes) == 0;
 }
 
 // Decides which tensor is the head of a model with tie_word_embeddings, as transformers 5 does.
