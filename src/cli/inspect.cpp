@@ -25,14 +25,10 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kInspectDetails =
-    R"(TEXT is read once, and what the model computed for it is shown. Without other options, this is a
-summary in text: how likely each token was, what each LayerNorm does to the vectors that pass through
-it, and what the model would predict after each block (the logit lens).
-
--o writes a page for a browser, a single file that needs no network, in which you choose a token and
-see everything about it, with LayerNorm step by step. Beyond the summary, it shows where each head
-looks, which neurons are active, and which parts of the model make up the logit of its prediction.
---json writes all of these numbers, for each token. gpt2/inspect.h defines them.
+    R"(TEXT is read once, and what the model computed for it is shown: a summary of how likely each
+token was, what each LayerNorm does to the vectors that pass through it, and what the model would
+predict after each block (the logit lens). -o writes a page for a browser, in which you choose a
+token and see everything about it. --json writes all numbers, which gpt2/inspect.h defines.
 
 Changes, such as --skip-head, show what a part is good for: the loss and the prediction are compared
 with those of the model as it is.

@@ -29,11 +29,8 @@ constexpr const char* kServeDetails =
 /v1/embeddings, GET /v1/models; besides, POST /tokenize, /detokenize and /inspect, GET /options,
 /health and /metrics. In a browser, its address is a page in which the model writes.
 
-All texts of all clients share their passes, and each of them is the text that gpt2 generate writes
-with the same options, whatever else the server does. Every option of the table that GET /options
-shows can be set by its name, beside those of OpenAI.
-
-A request that sets no seed has seed 0, so it has the same answer every time.
+Each text is the one that gpt2 generate writes with the same options, whatever else the server does;
+without a seed, it has seed 0. Every option that GET /options shows can be set by its name.
 
 Ctrl-C or SIGTERM ends the server: it refuses new requests, and answers those that it has.
 

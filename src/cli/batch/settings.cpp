@@ -22,35 +22,27 @@ plain text. IN may be -, which is standard input.
   {"prompt": "Once upon a time", "max_new_tokens": 50, "stop": ["\n\n"]}
   {"custom_id": "a", "token_ids": [258, 401], "do_sample": false}
 
-A line with a "text" is scored instead, as gpt2 score --jsonl does, and may set "logprobs", "stride"
-and "context", the tokens of a window. A line with "choices" of a "context" is scored as gpt2 score
---choices does. Here, "text" and "context" may be lists of token ids.
+A line with a "text" is scored instead, as by gpt2 score --jsonl, and a line with "choices" of a
+"context" as by gpt2 score --choices.
 
   {"text": "The cat sat.", "logprobs": 2}
   {"context": "The cat", "choices": [" sat", " moon"]}
 
 OUT receives one JSON object for each line, in the same order: its number from 0 ("line"), an "id",
-the "text", its "token_ids" and the "finish_reason", or the scores, or an "error". An empty line is
-an error, too, so that the objects stay aligned with the lines; with --lines, it is an empty prompt.
-Text j of line i is the one that gpt2 generate --sequence S writes, where S is i times --samples,
-plus j; "sequence" repeats it.
-
-With --format openai, OUT has what OpenAI's batch API returns: one record a line, with a "response"
-whose "body" has all "choices". Lists of prompts, "n", "echo" and "logprobs" work as there, "stream"
-is ignored, and what a line does not set has OpenAI's default (max_tokens 16, temperature 1).
-Choice j of line i has sequence i times 1048576, plus j.
+the "text", its "token_ids" and the "finish_reason", or the scores, or an "error". Text j of line i
+is the one that gpt2 generate --sequence S writes, where S is i times --samples, plus j. With
+--format openai, OUT has what OpenAI's batch API returns, with its defaults, and S is i times
+1048576, plus j.
 
 If the run is interrupted in any way, the same command resumes it where OUT ends. The ids show
 whether the lines, the options or the model have changed, which is refused. Standard input must
 be given again from its beginning.
 
-Several machines share the work with --shard I/N, which takes the lines whose number, divided by N,
-leaves I, and writes OUT.I-of-N. A command that mpirun or srun started takes its share without
---shard; indexed jobs of Kubernetes need /N. In the end, --merge joins the files of all shares to
-what one machine would have written.
+Several machines share the work with --shard I/N, which writes OUT.I-of-N. A command that mpirun or
+srun started takes its share without --shard; indexed jobs of Kubernetes need /N. In the end,
+--merge joins the files to what one machine would have written.
 
-The exit status is 3 if the run is complete, but some lines have errors. In this case, a share
-returns 0, so that a launcher does not end the other shares, and --merge returns 3.
+The exit status is 3 if the run is complete, but some lines have errors; that of a share is 0 then.
 
 Examples:
   gpt2 batch prompts.jsonl -o texts.jsonl

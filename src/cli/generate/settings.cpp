@@ -10,31 +10,18 @@ namespace {
 
 constexpr const char* kGenerateExamples =
     R"(If PROMPT is missing or -, the prompt is read from standard input, without one newline at its
-end. A terminal, however, is read only if PROMPT is -, so that gpt2 alone starts at once, with an
-empty prompt. An empty prompt lets the model begin a text of its own. A prompt that begins with a
-dash comes last, after --, or after -p.
+end. A terminal, however, is read only if PROMPT is -, so that gpt2 alone starts at once. An empty
+prompt lets the model begin a text of its own. A prompt that begins with a dash comes last, after
+--, or after -p.
 
 The prompt and its continuation go to standard output, followed by a newline if they do not end in
-one, so that several texts stay apart; --no-newline leaves that newline out. Tokens that stand for
-no text are left out, as in HuggingFace. With --ignore-eos, the end-of-text token is one of them, so
-that the next text follows without a break; --json has its id.
+one. Tokens that stand for no text are left out. With --json, each text is one JSON object, in which
+"text" is the continuation alone, and bytes that are not UTF-8 become U+FFFD. --logprobs N adds for
+each token its log-probability, its rank (0: the likeliest) and the N likeliest tokens, before
+temperature, filters and penalties.
 
-With --json, each text is one JSON object on one line, which is written when the text ends. "text"
-is the continuation alone and "token_ids" are its tokens, among them those of a stop string. With
---tokens, "prompt" and "text" are left out. JSON cannot hold bytes that are not UTF-8: they become
-U+FFFD, while the ids still tell what they were. "finish_reason" is end_of_text, stop_string, length
-(of --max-new-tokens), context_full or cancelled (by Ctrl-C).
-
---logprobs N adds "logprobs" to the JSON: for each of "token_ids" its log-probability, its rank (0:
-the likeliest) and the N likeliest tokens. They are the model's own, before temperature, filters and
-penalties. A log-probability of minus infinity is null.
-
---num-beams searches for the most probable text instead of drawing one. In the JSON of its texts,
-"score" takes the place of "seed" and "sequence".
-
---save-state FILE saves the session, so that a later command with --state FILE continues it without
-computing it again, and writes the same text as if the session had never stopped.
-It writes the new prompt and its continuation. A stop string that ended the text is in the state.
+--num-beams searches for the most probable text instead of drawing one. --state continues a session
+that --save-state saved, and writes the same text as if it had never stopped.
 
 The same arguments write the same text on every machine; another --seed writes a different one.
 
@@ -44,7 +31,6 @@ Examples:
   gpt2 --stop . --stop $'\n' --no-echo "The moon is"
   gpt2 --greedy -- "- milk"
   gpt2 -m gpt2-medium --greedy --stats -f question.txt
-  gpt2 -p "Once upon a time" -n 50 -s 2 -t 1
   gpt2 --json "Once upon a time" | jq -r .text
   gpt2 --json --logprobs 5 -n 1 "The cat"
   gpt2 --num-beams 5 --num-return-sequences 2 "The moon is"
