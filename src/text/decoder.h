@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "text/sentencepiece_file.h"
 
 namespace gpt2 {
 
@@ -14,8 +15,12 @@ struct TokenDecoder {
   using Step = std::function<void(std::string& token, bool is_first)>;
 
   std::vector<Step> steps;
-  bool byte_fallback = false;  ///< whether "<0x41>" stands for a byte, before the steps
+  bool byte_fallback = false;     ///< whether "<0x41>" stands for a byte, before the steps
+  bool is_sentencepiece = false;  ///< details differ from HuggingFace's tokenizers
 };
+
+/// Returns the step of SentencePiece for a file.
+[[nodiscard]] TokenDecoder sentencepiece_decoder(const SentencePieceFile& file);
 
 /// Returns the step of BERT: a space before each token that begins a word, but the first. With
 /// `cleanup`, there is none before a punctuation mark such as ".".

@@ -30,11 +30,13 @@ constexpr std::string_view kClasses[] = {"GPT2Tokenizer", "GPT2TokenizerFast", "
 // its BertNormalizer.
 constexpr std::string_view kBertClasses[] = {"BertTokenizer", "BertTokenizerFast"};
 
+// The classes that have a spiece.model.
+constexpr std::string_view kSentencePieceClasses[] = {"T5Tokenizer", "T5TokenizerFast",
+                                                      "GPTSw3Tokenizer"};
+
 // Files of other kinds of tokenizers.
 constexpr std::pair<const char*, const char*> kOtherKinds[] = {
-    {"tokenizer.model", "SentencePiece"},
-    {"spiece.model", "SentencePiece"},
-    {"sentencepiece.bpe.model", "SentencePiece"}};
+    {"tokenizer.model", "SentencePiece"}, {"sentencepiece.bpe.model", "SentencePiece"}};
 
 /// The files of one folder, or a list of files in memory. Records the names of those that were
 /// read.
@@ -76,10 +78,15 @@ class Folder {
   std::deque<JsonDocument<nlohmann::json>> objects_;
 };
 
-enum class MainFile : std::uint8_t { tokenizer_json, vocab_json, vocab_txt };
+enum class MainFile : std::uint8_t { spiece_model, tokenizer_json, vocab_json, vocab_txt };
 
-// Reads the files that define the tokenizer. Returns the kind of the first one.
+// Reads the files that define the tokenizer. Returns the kind of the first one. A spiece.model says
+// how the texts for training were encoded, unlike a tokenizer.json that was made from it.
 MainFile read_main_files(Folder& folder, Tokenizer::Impl& tokenizer) {
+  if (folder.has(kSentencePieceModel)) {
+    read_sentencepiece_model(folder.read(kSentencePieceModel), tokenizer);
+    return MainFile::spiece_model;
+  }
   for (const char* name : kTokenizerJson) {
     if (!folder.has(name)) continue;
     read_tokenizer_json(folder.read(name), tokenizer);
@@ -115,25 +122,43 @@ void apply_bert_config(const JsonFields& config, bool is_bert, Tokenizer::Impl& 
 }
 
 // Applies the settings in tokenizer_config.json that concern the tokenizer as a whole.
-// Returns whether the class is one of BERT's.
-bool apply_config(const JsonFields& config, MainFile main, Tokenizer::Impl& tokenizer) {
+// Returns the class whose defaults count.
+TokenizerClass apply_config(const JsonFields& config, MainFile main, Tokenizer::Impl& tokenizer) {
   const auto name = config.string("tokenizer_class");
   const bool is_plain = is_one_of(name, kPlainClasses);
-  const bool is_bert = is_one_of(name, kBertClasses) || main == MainFile::vocab_txt;
-  if (main == MainFile::vocab_txt && name && !is_one_of(name, kBertClasses)) {
-    config.refuse("tokenizer_class", "'BertTokenizer'", ErrorCode::unsupported);
-  }
-  if (main == MainFile::vocab_json && name && !is_plain && !is_one_of(name, kClasses)) {
-    config.refuse("tokenizer_class", "'GPT2Tokenizer'", ErrorCode::unsupported);
-  }
+  const bool is_bert_class = is_one_of(name, kBertClasses);
+  const bool is_bert = is_bert_class || main == MainFile::vocab_txt;
+  const auto expect = [&](MainFile file, bool is_right, const char* expected) {
+    if (main != file || !name || is_right) return;
+    config.refuse("tokenizer_class", expected, ErrorCode::unsupported);
+  };
+  expect(MainFile::vocab_txt, is_bert_class, "'BertTokenizer'");
+  expect(MainFile::vocab_json, is_plain || is_one_of(name, kClasses), "'GPT2Tokenizer'");
+  expect(MainFile::spiece_model, is_one_of(name, kSentencePieceClasses), "'T5Tokenizer'");
   apply_bert_config(config, is_bert, tokenizer);
-  if (tokenizer.has_own_prefix_space) return is_bert;
+  if (main == MainFile::spiece_model) return TokenizerClass::t5;
+  if (is_bert) return TokenizerClass::bert;
+  if (tokenizer.has_own_prefix_space) return TokenizerClass::gpt2;
   std::string& prefix = tokenizer.pre_tokenizer.front().prefix;
   bool is_wanted = is_plain && !prefix.empty();
   config.read("add_prefix_space", is_wanted);
   prefix = is_wanted && main == MainFile::tokenizer_json ? " " : "";
   tokenizer.has_space_before = is_wanted && main == MainFile::vocab_json;
-  return is_bert;
+  return TokenizerClass::gpt2;
+}
+
+// Adds what T5Tokenizer has beside the pieces: "</s>" after a text, and "<extra_id_0>", which has
+// the largest id, and so on.
+void finish_t5(const JsonFields& config, const SpecialIds& ids, Tokenizer::Impl& tokenizer) {
+  if (config.string("tokenizer_class") == "GPTSw3Tokenizer") return;
+  if (const TokenId eos = ids[1]; eos >= 0) tokenizer.after = {eos};
+  std::size_t count = 100;
+  config.read("extra_ids", count, 0, 1000);
+  for (std::size_t i = count; i-- > 0;) {
+    tokenizer.added.declare(
+        {.content = concat("<extra_id_", i, ">"), .normalized = false, .special = true},
+        config.where());
+  }
 }
 
 // Makes the model of a vocab.txt, whose special tokens are known now.
@@ -151,10 +176,9 @@ void finish_bert(const Folder& folder, const SpecialIds& ids, Tokenizer::Impl& t
 std::string describe(const Tokenizer::Impl& tokenizer) {
   const auto* const bpe = std::get_if<Bpe>(&tokenizer.model);
   const auto missing = bpe && tokenizer.is_byte_level ? bpe->missing_bytes() : 0;
-  return concat(tokenizer.is_byte_level ? "byte-level BPE"
-                : bpe                   ? "BPE of characters"
-                                        : "WordPiece",
-                ", ", tokenizer.vocabulary.count(), " tokens",
+  const char* const kinds[] = {tokenizer.is_byte_level ? "byte-level BPE" : "BPE of characters",
+                               "WordPiece", "SentencePiece"};
+  return concat(kinds[tokenizer.model.index()], ", ", tokenizer.vocabulary.count(), " tokens",
                 missing > 0 ? concat(", none for ", missing, " of the 256 bytes") : "");
 }
 
@@ -176,8 +200,9 @@ std::shared_ptr<const Tokenizer::Impl> load_from(Folder folder) {
   const JsonFields config = folder.read_object(kTokenizerConfig);
   const JsonFields special = folder.read_object(kSpecialTokensMap);
   const JsonFields added = folder.read_object(kAddedTokens);
-  const bool is_bert = apply_config(config, main, *tokenizer);
-  const SpecialIds ids = read_side_files(config, special, added, is_bert, *tokenizer);
+  const TokenizerClass of_class = apply_config(config, main, *tokenizer);
+  const SpecialIds ids = read_side_files(config, special, added, of_class, *tokenizer);
+  if (main == MainFile::spiece_model) finish_t5(config, ids, *tokenizer);
   if (main == MainFile::vocab_txt) finish_bert(folder, ids, *tokenizer);
   tokenizer->added.prepare([&](std::string_view text) { return normalized(*tokenizer, text); });
   std::string names;

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "base/utf8.h"
+#include "text/precompiled.h"
 #include "text/pretokenizer.h"
 
 namespace gpt2 {
@@ -212,6 +215,25 @@ BertNormalizer read_bert_normalizer(const JsonFields& fields) {
 
 namespace {
 
+// Decodes base64 up to the first character that is not part of it.
+std::string base64_bytes(std::string_view text) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  std::uint32_t bits = 0;
+  int n_bits = 0;
+  for (const char c : text) {
+    const std::size_t digit = kDigits.find(c);
+    if (digit == kDigits.npos) break;
+    bits = bits << 6 | static_cast<std::uint32_t>(digit);
+    n_bits += 6;
+    if (n_bits < 8) continue;
+    n_bits -= 8;
+    bytes += static_cast<char>(bits >> n_bits & 0xff);
+  }
+  return bytes;
+}
+
 Rewrite read_replacing(const JsonFields& fields) {
   const JsonFields pattern = fields.required_object("pattern");
   std::string content = fields.required_string("content");
@@ -236,6 +258,13 @@ void append_normalizer(const JsonFields& fields, std::vector<Rewrite>& steps) {
   if (type == "BertNormalizer") return read_bert_normalizer(fields).append_to(steps);
   if (type == "Lowercase") return steps.push_back(each_character(lower));
   if (type == "StripAccents") return steps.push_back(without_marks("M"));
+  if (type == "Precompiled") {
+    const auto rules = std::make_shared<const Precompiled>(
+        base64_bytes(fields.required_string("precompiled_charsmap")), fields.where());
+    return steps.push_back([rules](std::string_view text, std::size_t at, std::string& out) {
+      return rules->rewrite(text, at, out);
+    });
+  }
   if (type == "Replace") return steps.push_back(read_replacing(fields));
   if (type != "Strip") {
     fields.refuse("type",

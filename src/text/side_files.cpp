@@ -17,13 +17,16 @@ struct SpecialName {
   const char* name;
   const char* gpt2;
   const char* bert;
+  const char* t5;
 };
 constexpr const char* kEndOfText = "<|endoftext|>";
-constexpr SpecialName kSpecialNames[] = {
-    {"bos_token", kEndOfText, ""},      {"eos_token", kEndOfText, ""},
-    {"unk_token", kEndOfText, "[UNK]"}, {"sep_token", "", "[SEP]"},
-    {"pad_token", "", "[PAD]"},         {"cls_token", "", "[CLS]"},
-    {"mask_token", "", "[MASK]"}};
+constexpr SpecialName kSpecialNames[] = {{"bos_token", kEndOfText, "", ""},
+                                         {"eos_token", kEndOfText, "", "</s>"},
+                                         {"unk_token", kEndOfText, "[UNK]", "<unk>"},
+                                         {"sep_token", "", "[SEP]", ""},
+                                         {"pad_token", "", "[PAD]", "<pad>"},
+                                         {"cls_token", "", "[CLS]", ""},
+                                         {"mask_token", "", "[MASK]", ""}};
 
 // Reads an AddedToken from the members that it has in files.
 AddedToken read_added_token(const JsonFields& fields) {
@@ -64,7 +67,7 @@ SpecialToken special_token(const json& value, const std::string& where) {
 // content, and then the additional ones. If two files name a token, the later one takes precedence.
 std::vector<SpecialToken> special_tokens(const std::vector<const JsonFields*>& files) {
   std::vector<SpecialToken> tokens;
-  for (const auto& [name, gpt2, bert] : kSpecialNames) {
+  for (const auto& [name, gpt2, bert, t5] : kSpecialNames) {
     SpecialToken& token = tokens.emplace_back(SpecialToken{{}, files.front()->where()});
     for (const JsonFields* fields : files) {
       const json* value = fields->find(name);
@@ -107,7 +110,7 @@ void declare_added_token(const JsonFields& fields, const json& id, Tokenizer::Im
 // As in HuggingFace's transformers, the other two files count only if tokenizer_config.json has no
 // added_tokens_decoder.
 SpecialIds read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
-                           const JsonFields& added_tokens, bool is_bert,
+                           const JsonFields& added_tokens, TokenizerClass of_class,
                            Tokenizer::Impl& tokenizer) {
   std::vector<SpecialToken> specials;
   if (config.find("added_tokens_decoder")) {
@@ -121,7 +124,9 @@ SpecialIds read_side_files(const JsonFields& config, const JsonFields& special_t
   for (auto& [token, where] : specials) {
     if (token.content.empty() && ids.size() < std::size(kSpecialNames)) {
       const SpecialName& name = kSpecialNames[ids.size()];
-      const char* const content = is_bert ? name.bert : name.gpt2;
+      const char* const content = of_class == TokenizerClass::bert ? name.bert
+                                  : of_class == TokenizerClass::t5 ? name.t5
+                                                                   : name.gpt2;
       if (tokenizer.vocabulary.find(content)) token = {.content = content, .special = true};
     }
     ids.push_back(tokenizer.added.declare(token, where));

@@ -48,6 +48,7 @@ void Encoder::encode(std::string_view text, bool parse_special) {
       add(*piece.token, part);
       continue;
     }
+    if (impl_.sentencepiece) part = impl_.sentencepiece->normalize(part, with_ranges_, buffers[0]);
     for (std::size_t i = 0; i < impl_.normalizer.size(); ++i) {
       part = rewrite_text(part, "", impl_.normalizer[i], with_ranges_, buffers[i % 2]);
     }
@@ -91,6 +92,8 @@ void Encoder::encode_word(const TextView& word) {
     lost_bytes += bpe->encode(word.text, impl_.vocabulary, scratch_, ids, ends);
   } else if (const auto* model = std::get_if<WordPiece>(&impl_.model)) {
     lost_bytes += model->encode(word.text, impl_.vocabulary, word_scratch_, ids, ends);
+  } else {
+    lost_bytes += std::get<Unigram>(impl_.model).encode(word.text, ids, ends);
   }
   std::size_t begin = 0;
   for (const std::uint32_t end : ends_) {
@@ -122,7 +125,10 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
   };
   add_special(options.post_process ? impl_->before : impl_->prompt_start);
   encoder.encode(text, options.parse_special);
-  if (options.post_process) add_special(impl_->after);
+  // T5Tokenizer adds no second </s>.
+  const bool is_there = impl_->sentencepiece && !encoder.ids.empty() && !impl_->after.empty() &&
+                        encoder.ids.back() == impl_->after.back();
+  if (options.post_process && !is_there) add_special(impl_->after);
   if (lost_bytes != nullptr) *lost_bytes = encoder.lost_bytes;
   if (ranges != nullptr) *ranges = std::move(encoder.ranges);
   return std::move(encoder.ids);
@@ -190,8 +196,8 @@ std::string_view Utf8Stream::write(std::string_view bytes) {
   while (!rest.empty()) {
     const Utf8Char next = decode_utf8(rest);
     if (next.kind == Utf8Char::Kind::truncated) break;
-    out_ += next.kind == Utf8Char::Kind::valid ? rest.substr(0, next.length)
-                                               : kReplacementCharacter;
+    out_ +=
+        next.kind == Utf8Char::Kind::valid ? rest.substr(0, next.length) : kReplacementCharacter;
     rest.remove_prefix(next.length);
   }
   held_.erase(0, held_.size() - rest.size());

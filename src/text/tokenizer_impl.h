@@ -12,7 +12,9 @@
 #include "text/bpe.h"
 #include "text/decoder.h"
 #include "text/normalizer.h"
+#include "text/precompiled.h"
 #include "text/pretokenizer.h"
+#include "text/unigram.h"
 #include "text/vocabulary.h"
 #include "text/wordpiece.h"
 
@@ -23,9 +25,10 @@ struct Tokenizer::Impl {
   AddedTokens added{vocabulary};
   // A text passes through these in turn.
   bool has_space_before = false;  // like GPT2Tokenizer, puts a space before every text
+  std::optional<SentencePieceNormalizer> sentencepiece;  // takes the place of a normalizer
   std::vector<Rewrite> normalizer;
   std::vector<WordSplit> pre_tokenizer;
-  std::variant<Bpe, WordPiece> model;
+  std::variant<Bpe, WordPiece, Unigram> model;
   TokenDecoder decoder;  // unused at byte level
 
   bool is_byte_level = true;          // whether the names of tokens spell bytes
@@ -51,11 +54,17 @@ struct TextFile {
 /// tokenizer.
 void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer);
 
+/// Reads a spiece.model. Throws Error: invalid_file, or unsupported.
+void read_sentencepiece_model(const TextFile& file, Tokenizer::Impl& tokenizer);
+
 /// Reads a vocab.txt of BERT. Throws Error(invalid_file).
 void read_bert_vocabulary(const TextFile& vocab, Tokenizer::Impl& tokenizer);
 
 /// Reads a vocab.json and a merges.txt. Throws Error(invalid_file).
 void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::Impl& tokenizer);
+
+/// The classes of HuggingFace's transformers.
+enum class TokenizerClass : std::uint8_t { gpt2, bert, t5 };
 
 /// The ids of bos_token, eos_token, unk_token, sep_token, pad_token, cls_token, mask_token and then
 /// others. An id is -1 if there is no such token.
@@ -63,9 +72,9 @@ using SpecialIds = std::vector<TokenId>;
 
 /// Adds the tokens and settings in tokenizer_config.json, special_tokens_map.json and
 /// added_tokens.json. If a file is absent, pass an empty object. Throws Error(invalid_file).
-/// With `is_bert`, tokens that no file names are those of BertTokenizer.
+/// The tokens that no file names are those that the class has by default.
 SpecialIds read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
-                           const JsonFields& added_tokens, bool is_bert,
+                           const JsonFields& added_tokens, TokenizerClass of_class,
                            Tokenizer::Impl& tokenizer);
 
 /// Declares the AddedToken with these members and this id. Throws Error(invalid_file).

@@ -167,6 +167,28 @@ WordPiece read_wordpiece(const JsonFields& model, const Vocabulary& vocabulary) 
   return WordPiece(vocabulary, std::move(options));
 }
 
+// Reads the vocabulary, too: [["<unk>", 0], ["a", -2.5]].
+Unigram read_unigram(const JsonFields& model, Vocabulary& vocabulary) {
+  Unigram::Options options;
+  std::size_t unknown = Vocabulary::kMaxTokens;
+  model.read("unk_id", unknown);
+  model.read("byte_fallback", options.byte_fallback);
+  std::vector<Piece> pieces;
+  for (const json& pair : model.required_list("vocab")) {
+    const bool is_pair = pair.is_array() && pair.size() == 2 && pair[0].is_string() &&
+                         pair[1].is_number() && !pair[0].get_ref<const std::string&>().empty();
+    if (!is_pair || pieces.size() == static_cast<std::size_t>(Vocabulary::kMaxTokens)) {
+      model.refuse("vocab", "a list of [piece, score]");
+    }
+    const std::string_view text = pair[0].get_ref<const std::string&>();
+    if (text.size() > PieceTrie::kMaxPieceBytes) model.refuse("vocab", "shorter pieces");
+    static_cast<void>(vocabulary.insert(text, static_cast<TokenId>(pieces.size())));
+    pieces.push_back({text, pair[1].get<double>()});
+  }
+  if (unknown < pieces.size()) options.unknown = static_cast<TokenId>(unknown);
+  return Unigram(pieces, options);
+}
+
 void read_normalizer(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   const std::vector<JsonFields> steps = steps_of(root, "normalizer", "normalizers");
   // HuggingFace's transformers changes the members of a BertNormalizer that stands alone.
@@ -292,21 +314,38 @@ void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
   }
   const JsonFields model = root.required_object("model");
   const std::string type = model.string("type").value_or("BPE");
-  if (tokenizer.vocabulary.count() == 0) model.refuse("vocab", "an object of tokens and their ids");
+  if (type == "Unigram") tokenizer.model = read_unigram(model, tokenizer.vocabulary);
+  if (tokenizer.vocabulary.count() == 0) model.refuse("vocab", "tokens and their ids");
 
   read_normalizer(root, tokenizer);
   read_pre_tokenizer(root, tokenizer);
   read_decoder(root, tokenizer);
   read_post_processor(root, tokenizer);
   if (!tokenizer.is_byte_level) tokenizer.vocabulary.use_names();
-  if (type == "BPE") {
+  if (type == "Unigram" && !tokenizer.is_byte_level) {
+    // It was read before the special tokens, because it fills the vocabulary.
+  } else if (type == "BPE") {
     tokenizer.model = read_bpe(model, reader, tokenizer.is_byte_level, tokenizer.vocabulary);
   } else if (type == "WordPiece" && !tokenizer.is_byte_level) {
     tokenizer.model = read_wordpiece(model, tokenizer.vocabulary);
   } else {
-    model.refuse("type", "'BPE', or 'WordPiece' without ByteLevel", ErrorCode::unsupported);
+    model.refuse("type", "'BPE', or 'WordPiece' or 'Unigram' without ByteLevel",
+                 ErrorCode::unsupported);
   }
   read_added_tokens(root, tokenizer);
+}
+
+void read_sentencepiece_model(const TextFile& file, Tokenizer::Impl& tokenizer) {
+  SentencePieceFile read = read_sentencepiece_file(file.text, file.where);
+  for (std::size_t id = 0; id < read.pieces.size(); ++id) {
+    static_cast<void>(tokenizer.vocabulary.insert(read.pieces[id].text, static_cast<TokenId>(id)));
+  }
+  tokenizer.is_byte_level = false;
+  tokenizer.has_own_prefix_space = true;
+  tokenizer.vocabulary.use_names();
+  tokenizer.model = Unigram(read.pieces, read.options);
+  tokenizer.decoder = sentencepiece_decoder(read);
+  tokenizer.sentencepiece = std::move(read.normalizer);
 }
 
 void read_bert_vocabulary(const TextFile& vocab, Tokenizer::Impl& tokenizer) {

@@ -6,17 +6,13 @@
 #include <string>
 
 #include "base/utf8.h"
+#include "text/vocabulary.h"
 
 namespace gpt2 {
 namespace {
 
 std::uint32_t first_character(std::string_view text) {
   return static_cast<signed char>(text[0]) >= 0 ? 1u : decode_utf8(text).length;
-}
-
-std::string byte_name(std::size_t byte) {
-  constexpr char kDigits[] = "0123456789ABCDEF";
-  return {'<', '0', 'x', kDigits[byte >> 4], kDigits[byte & 15], '>'};
 }
 
 PieceTrie trie_of(std::span<const Piece> pieces, auto is_wanted) {
@@ -56,7 +52,7 @@ Unigram::Unigram(std::span<const Piece> pieces, const Options& options)
   bytes_.fill(-1);
   if (!options.byte_fallback) return;
   const PieceTrie by_name = trie_of(pieces, [](Piece::Kind) { return true; });
-  for (std::size_t i = 0; i < bytes_.size(); ++i) bytes_[i] = by_name.find(byte_name(i));
+  for (std::size_t i = 0; i < bytes_.size(); ++i) bytes_[i] = by_name.find(byte_piece(i));
 }
 
 // Encodes one text in segments. A segment ends where no piece lies on both sides, so that what

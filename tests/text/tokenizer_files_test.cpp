@@ -106,9 +106,10 @@ TEST_CASE("merges.txt is read with or without a header, with either end of line"
 TEST_CASE("a missing tokenizer, one of another kind and a git-lfs pointer have their own errors") {
   refused({}, "tokenizer.json or vocab.json and merges.txt", ErrorCode::not_found);
   refused({{"vocab.json", kVocab}}, "merges.txt", ErrorCode::not_found);
-  for (const std::string name : {"tokenizer.model", "spiece.model", "sentencepiece.bpe.model"}) {
+  for (const std::string name : {"tokenizer.model", "sentencepiece.bpe.model"}) {
     refused({{name, "x"}}, "SentencePiece (" + name, ErrorCode::unsupported);
   }
+  refused({{"spiece.model", "x"}}, "spiece.model: the file is damaged");
   refused({{"vocab.txt", "[UNK]\n[CLS]\n"}}, "vocab.txt: expected lines with [UNK]");
   refused_file("tokenizer_config.json", R"({"tokenizer_class": "CLIPTokenizer"})",
                ": tokenizer_class is 'CLIPTokenizer'", ErrorCode::unsupported);
