@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "c_api/guard.h"
@@ -42,6 +43,8 @@ namespace gpt2::c_api {
 
 /// A session, which its handle and a run in it keep alive.
 struct SharedSession {
+  explicit SharedSession(Session of) : session(std::move(of)) {}  // clang 14 cannot do without
+
   Session session;
   std::atomic<bool> has_run = false;  ///< whether a run in it has not finished
   std::atomic<bool> is_used = false;  ///< whether a SessionUse has it
