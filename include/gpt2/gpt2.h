@@ -179,8 +179,9 @@ GPT2_API gpt2_status gpt2_describe(gpt2_bytes** json);
 GPT2_API gpt2_status gpt2_find_model(const char* name, gpt2_bytes** path);
 /// Loads a model by its name or path. `options`: "dtype" ("f32", "f16", "bf16", "int8" or "int4")
 /// converts the matrices while loading; without it, the mapped file is used in place and must not
-/// change. `on_progress` may be NULL. GPT2_NOT_FOUND, GPT2_INVALID_FILE and GPT2_UNSUPPORTED name
-/// the file; GPT2_CANCELLED if on_progress stopped it. Cost: milliseconds; with another dtype, 0.2
+/// change. "base": for a LoRA adapter of PEFT, the name of its base, instead of the one that it
+/// names itself. `on_progress` may be NULL. GPT2_NOT_FOUND, GPT2_INVALID_FILE and GPT2_UNSUPPORTED
+/// name the file; GPT2_CANCELLED if on_progress stopped it. Cost: milliseconds; with another dtype, 0.2
 /// seconds for GPT-2 124M on all cores.
 ///
 /// Example:
@@ -217,8 +218,10 @@ GPT2_API gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const ch
 /// Describes the model, as {"vocab_size", "n_positions" (the longest sequence), "n_embd",
 /// "n_layer", "n_head", "n_inner", "parameter_count", "bytes_per_token" (bytes of weights that a
 /// pass over one token reads), "eos_token_id" (a list), "bos_token_id" (or null), "dtype", "path"
-/// ("" if it was loaded from memory), "warnings" (what may surprise, such as a head that is not
-/// used: a list of sentences), "config": the members of a config.json}.
+/// ("" if it was loaded from memory), "config_path" and "tokenizer_path" (names for
+/// gpt2_generation_config and gpt2_tokenizer_load: the path, or for an adapter that of its base),
+/// "warnings" (what may surprise, such as a head that is not used: a list of sentences), "config":
+/// the members of a config.json}.
 GPT2_API gpt2_status gpt2_model_info(const gpt2_model* model, gpt2_bytes** json);
 /// A tensor of a model: a matrix, a bias or the parameters of a LayerNorm. (weights.h)
 typedef struct gpt2_weight {

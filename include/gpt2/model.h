@@ -36,6 +36,10 @@ struct LoadOptions {
   /// on files in memory.
   bool use_mmap = true;
 
+  /// The name of the base, if an adapter is loaded: see Model::load. Empty: the base that the
+  /// adapter names.
+  std::string base = {};
+
   /// Called, unless it is empty, after each matrix, with the share of the matrices' bytes that have
   /// been converted, up to 1. If nothing has to be converted, it is called once, at the end. It is
   /// called on the thread that called load(). An exception from it cancels the work and reaches the
@@ -48,6 +52,7 @@ struct LoadOptions {
 struct ModelDescription {
   std::vector<std::filesystem::path> files = {};  ///< the files that were read, in this order
   std::string format = {};                        ///< "safetensors", "PyTorch zip, 5 shards" ...
+  std::filesystem::path base = {};                ///< of the adapter that was merged, if any
   std::size_t tensors = 0;                        ///< how many tensors of the files are used
   std::map<std::string, std::vector<std::string>> ignored = {};  ///< reason -> names in the files
 
@@ -78,6 +83,12 @@ class Model {
   /// model.safetensors, pytorch_model.bin, an index of shards of either, or nanoGPT's ckpt.pt;
   /// load() uses the first of these that exists. find_model (model_files.h) turns a name into a
   /// path.
+  ///
+  /// A directory with PEFT's adapter_config.json and adapter_model.safetensors (or .bin) is a LoRA
+  /// adapter. Its base is the model that options.base or else the config names, as find_model finds
+  /// it. load() merges the adapter into the matrices, of which it copies those that change, as f32,
+  /// before it converts them. If a whole model lies beside an adapter, load() uses the adapter only
+  /// with options.base or if `path` is one of its files.
   ///
   /// The files stay mapped as long as the model lives and must not change during that time. (If a
   /// file is truncated, the process may be killed by SIGBUS.) Throws Error, which names the file,
@@ -155,7 +166,8 @@ class Model {
 /// weights' bytes that have been written. To cancel, throw an exception from `progress`: everything
 /// written is removed, and the exception reaches the caller.
 ///
-/// `source` is the directory, or a file in it, that the model was loaded from.
+/// `source` is the directory, or a file in it, that the model was loaded from. For an adapter, the
+/// other files are those of find_places (model_files.h).
 ///
 /// Throws Error(invalid_argument) if the model's weights are not quantized or `out` exists already
 /// (see require_new_directory), and Error(invalid_file) if reading or writing fails. In either

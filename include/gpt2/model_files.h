@@ -24,10 +24,10 @@ namespace [[gnu::visibility("default")]] gpt2 {
 ///     The cache is $HF_HUB_CACHE, $HUGGINGFACE_HUB_CACHE, $HF_HOME/hub,
 ///     $XDG_CACHE_HOME/huggingface/hub or ~/.cache/huggingface/hub: the first that is set.
 ///
-/// The first place that has a config.json or nanoGPT's ckpt.pt wins, so a directory of the same
-/// name without a model does not hide it. The name of the bundled model, "gpt2-stories", is looked
-/// for in ./models and in the working directory last. A name that begins with '/', './' or '../'
-/// can only be a path; the other places are not searched for it.
+/// The first place that has a config.json, nanoGPT's ckpt.pt or an adapter_config.json wins, so a
+/// directory of the same name without a model does not hide it. The name of the bundled model,
+/// "gpt2-stories", is looked for in ./models and in the working directory last. A name that begins
+/// with '/', './' or '../' can only be a path; the other places are not searched for it.
 ///
 /// The path of the installation is not compiled into the library. A program that is not in
 /// PREFIX/bin must therefore pass the path of an installed model, or its user must set
@@ -44,6 +44,26 @@ namespace [[gnu::visibility("default")]] gpt2 {
 ///   const Model model = Model::load(path);
 ///   const Tokenizer tokenizer = Tokenizer::load(path);
 [[nodiscard]] std::filesystem::path find_model(const std::string& name);
+
+/// Where the side files of a model are.
+struct ModelPlaces {
+  std::filesystem::path config;     ///< for GenerationConfig::load
+  std::filesystem::path tokenizer;  ///< for Tokenizer::load
+};
+
+/// Returns where the config and the tokenizer of the model at `path` are. For a whole model, both
+/// are `path`. An adapter of PEFT has the config of its base, and the tokenizer of its base unless
+/// it has its own. The base is the model with the name `base` or, if that is empty, the one that
+/// adapter_config.json names; find_model() finds it. (Tokenizer::load and GenerationConfig::load
+/// call this function, without a `base`.)
+///
+/// Throws the errors of find_model(), and Error(invalid_file) for an unusable adapter_config.json.
+///
+/// Example:
+///   const ModelPlaces places = find_places("my-adapter", "models/gpt2");
+///   const Tokenizer tokenizer = Tokenizer::load(places.tokenizer);
+[[nodiscard]] ModelPlaces find_places(const std::filesystem::path& path,
+                                      const std::string& base = {});
 
 /// A model file in memory, for programs that keep a model among their own data. Model::load and
 /// Tokenizer::load accept a list of such files instead of a directory.

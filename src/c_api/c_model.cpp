@@ -25,6 +25,7 @@ LoadOptions load_options_of(const char* text, gpt2_on_progress on_progress, void
   JsonArgument options(text, "the options");
   LoadOptions load = {.progress = progress_of(on_progress, user)};
   if (const auto dtype = options.members().text("dtype")) load.dtype = weight_type(*dtype);
+  load.base = options.members().text("base").value_or("");
   options.members().refuse_others();
   return load;
 }
@@ -79,6 +80,10 @@ Json describe(const gpt2_model& from) {
   result["dtype"] = name_of(model.weight_type());
   result["path"] = from.path;
   result["warnings"] = model.description().warnings;
+  const ModelPlaces places =
+      from.path.empty() ? ModelPlaces() : find_places(from.path, model.description().base.string());
+  result["config_path"] = places.config.string();
+  result["tokenizer_path"] = places.tokenizer.string();
   result["config"] = Json::parse(config.to_json());
   return result;
 }
@@ -94,6 +99,7 @@ Json describe(const Tokenizer& tokenizer) {
   }
   result["is_byte_level"] = tokenizer.is_byte_level();
   result["description"] = tokenizer.description();
+  result["path"] = tokenizer.files().front().parent_path().string();
   return result;
 }
 

@@ -214,6 +214,7 @@ Examples:
 struct BenchSettings {
   std::string size = "124M";
   std::string model;
+  std::string base;
   bool is_random = true;  // measure a random model of that size instead of that model
   std::vector<std::string> dtypes;
   EngineOptions engine;
@@ -242,6 +243,7 @@ Config published_config(const std::string& size) {
 struct Subject {
   std::string name;
   std::filesystem::path path = {};  // empty: random weights
+  std::string base = {};
   Config config = {};
 
   // Returns the weight types to measure by default. A quantized model can only be loaded as it is.
@@ -251,7 +253,7 @@ struct Subject {
   }
 
   [[nodiscard]] Model load(const std::string& dtype) const {
-    const LoadOptions options{.dtype = parse_dtype(dtype)};
+    const LoadOptions options{.dtype = parse_dtype(dtype), .base = base};
     return path.empty() ? random_model(config, options) : load_as(path, options);
   }
 };
@@ -264,7 +266,10 @@ Subject subject_of(const BenchSettings& settings) {
             .config = published_config(settings.size)};
   }
   const std::filesystem::path path = find_model(settings.model);
-  return {.name = path.string(), .path = path, .config = Model::load(path).config()};
+  return {.name = path.string(),
+          .path = path,
+          .base = settings.base,
+          .config = Model::load(path, {.base = settings.base}).config()};
 }
 
 // Returns a number of three digits and a unit with a prefix: "1.23 G" for 1.23e9.
@@ -381,6 +386,7 @@ BenchSettings read_bench_settings(const Arguments& arguments) {
   Option& model = add_model_option(options, settings.model);
   model.excluded = {"--size"};
   model.help = "Measure this model instead: a directory, a file in it, or a name";
+  add_base_option(options, settings.base);
   const auto add_dtype = [&settings](const std::string& text) {
     static_cast<void>(parse_dtype(text));
     settings.dtypes.push_back(text);

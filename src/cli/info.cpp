@@ -147,6 +147,7 @@ int info(const Arguments& arguments) {
   Options options("gpt2 info", "Shows a model's files, config, size, memory use and tokenizer",
                   kInfoDetails);
   add_model_option(options, settings.name);
+  add_base_option(options, settings.base);
   add_dtype_option(options, settings.dtype);
   options.add_switch("--json", as_json, "Print one JSON object, with sizes in bytes");
   add_quiet_option(options);
@@ -156,9 +157,10 @@ int info(const Arguments& arguments) {
   const std::filesystem::path& path = settings.path;
   Progress loading("loading " + path.string());
   Json warnings = Json::array();
-  const auto tokenizer = try_tokenizer(path, warnings);
+  const auto tokenizer = try_tokenizer(settings.places.tokenizer, warnings);
   const auto show = [&](double share) { loading.part(share); };
-  const Model model = load_as(path, {.dtype = settings.dtype, .progress = show});
+  const LoadOptions load{.dtype = settings.dtype, .base = settings.base, .progress = show};
+  const Model model = load_as(path, load);
   for (const std::string& warning : model.description().warnings) warnings.push_back(warning);
   Json json = describe(model, path, warnings);
   if (tokenizer) add_tokenizer(json, *tokenizer, model.config().vocab_size);

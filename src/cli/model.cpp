@@ -9,11 +9,13 @@
 #include "base/text.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
-#include "gpt2/model_files.h"
 
 namespace gpt2::cli {
 
-void ModelSettings::find() { path = find_model(name); }
+void ModelSettings::find() {
+  path = find_model(name);
+  places = find_places(path, base);
+}
 
 Option& add_model_option(Options& options, std::string& name) {
   const auto set = [&name](const std::string& text) {
@@ -24,6 +26,11 @@ Option& add_model_option(Options& options, std::string& name) {
   };
   return options.add("-m,--model", "MODEL",
                      "A directory, a file in it, or a name (default: the bundled model)", set);
+}
+
+void add_base_option(Options& options, std::string& base) {
+  options.add_text("--base", "MODEL", base,
+                   "The base of a LoRA adapter (default: the model that the adapter names)");
 }
 
 Option& add_dtype_option(Options& options, WeightType& dtype) {
@@ -46,6 +53,7 @@ void add_engine_options(Options& options, EngineOptions& engine) {
 
 void add_model_options(Options& options, ModelSettings& settings) {
   add_model_option(options, settings.name);
+  add_base_option(options, settings.base);
   add_dtype_option(options, settings.dtype);
   add_engine_options(options, settings.engine);
   add_quiet_option(options);
@@ -94,8 +102,10 @@ Model load_model(const ModelSettings& settings) {
     if (!shown) shown.emplace("loading " + settings.path.string());
     shown->part(share);
   };
-  return load_as(settings.path,
-                 {.dtype = settings.dtype, .use_mmap = settings.use_mmap, .progress = progress});
+  return load_as(settings.path, {.dtype = settings.dtype,
+                                 .use_mmap = settings.use_mmap,
+                                 .base = settings.base,
+                                 .progress = progress});
 }
 
 Models load_models(const ModelSettings& settings) {
@@ -109,7 +119,7 @@ Models load_models(const ModelSettings& settings) {
                      "expected auto, off, int8, int4, prompt or a model, found '" + draft + "'");
   }
   if (type) {
-    const Model stored = load_as(settings.path, {});
+    const Model stored = load_as(settings.path, {.base = settings.base});
     return {stored.to(settings.dtype), stored.to(*type)};
   }
   Models models = {load_model(settings), Model::load(find_model(draft))};

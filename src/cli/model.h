@@ -11,6 +11,7 @@
 #include "gpt2/engine.h"
 #include "gpt2/error.h"
 #include "gpt2/model.h"
+#include "gpt2/model_files.h"
 #include "gpt2/tokenizer.h"
 
 // The options of the commands that say which model is used and how, the loading of that model, and
@@ -21,13 +22,15 @@ namespace gpt2::cli {
 /// The model and how it computes.
 struct ModelSettings {
   std::string name = GPT2_BUNDLED_MODEL;
+  std::string base = {};            ///< of an adapter; empty: the one that it names
   std::filesystem::path path = {};  ///< set by find()
+  ModelPlaces places = {};          ///< set by find()
   WeightType dtype = WeightType::stored;
   bool use_mmap = true;
   EngineOptions engine = {};
   std::string draft = "auto";  ///< "auto", "off", "int8", "int4", "prompt", or a model's name
 
-  /// Sets `path` to what find_model() returns.
+  /// Sets `path` to what find_model() returns, and `places` to what find_places() returns.
   void find();
 
   /// Whether tokens are also drafted from the text so far.
@@ -36,6 +39,9 @@ struct ModelSettings {
 
 /// Adds -m, --model.
 Option& add_model_option(Options& options, std::string& name);
+
+/// Adds --base, which says what model an adapter belongs to.
+void add_base_option(Options& options, std::string& base);
 
 /// Adds --dtype.
 Option& add_dtype_option(Options& options, WeightType& dtype);
@@ -46,7 +52,7 @@ void add_engine_options(Options& options, EngineOptions& engine);
 /// Adds --quiet, after which Progress shows nothing.
 void add_quiet_option(Options& options);
 
-/// Adds --model, --dtype, --kv, --threads and --quiet.
+/// Adds --model, --base, --dtype, --kv, --threads and --quiet.
 void add_model_options(Options& options, ModelSettings& settings);
 
 /// Adds --draft, which says in `draft` what drafts tokens. `of_auto` says what auto does.

@@ -12,7 +12,6 @@
 #include "cli/model.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
-#include "gpt2/model_files.h"
 #include "gpt2/score.h"
 
 namespace gpt2::cli {
@@ -89,21 +88,33 @@ std::string cost(const Model& before, const Model& after, const std::vector<Toke
          format("logits       change by at most %.3g\n", double{found.max_logit_change});
 }
 
+// Returns the tokenizer if there is one.
+std::optional<Tokenizer> tokenizer_in(const std::filesystem::path& path) {
+  try {
+    return Tokenizer::load(path);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 int quantize(const Arguments& arguments) {
-  std::string name;
+  ModelSettings model;
   std::string out;
   std::string text_file;
   std::string type = "int8";
   Options options("gpt2 quantize", "Quantizes a model's weights to 8 or 4 bits", kQuantizeDetails);
-  options.add_text("MODEL", "", name, "A directory, a file in it, or a name").is_required = true;
+  options.add_text("MODEL", "", model.name, "A directory, a file in it, or a name").is_required =
+      true;
   options
       .add_text("OUT", "", out,
                 "The directory to write, which must not exist yet; missing parents are made, too")
       .is_required = true;
   options.add_choice("--dtype", "int8|int4", "The type to quantize to (default int8)",
                      [&type](const std::string& text) { type = text; });
+  add_base_option(options, model.base);
   options.add_file("--text", text_file,
                    "The text to measure perplexity on (default: built-in short stories)");
   add_quiet_option(options);
@@ -112,22 +123,18 @@ int quantize(const Arguments& arguments) {
   // Throws now, before the long work, if OUT cannot be written.
   require_new_directory(path_of(out));
 
-  const std::filesystem::path path = find_model(name);
+  model.find();
+  const std::filesystem::path& path = model.path;
   Progress progress("quantizing " + path.string());
-  std::optional<Tokenizer> tokenizer;
-  try {
-    tokenizer = Tokenizer::load(path);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_found) throw;
-  }
-  const auto tokens = tokens_to_measure(text_file, tokenizer);
-  const Model before = Model::load(path);
+  const auto tokens = tokens_to_measure(text_file, tokenizer_in(model.places.tokenizer));
+  const Model before = Model::load(path, {.base = model.base});
   if (name_of(before.config().quantized) == type) {
     throw UsageError("--dtype", path.string() + ": its weights are " + type +
                                     " already: copy the directory instead");
   }
   const auto show = [&](double share) { progress.part(share); };
-  const Model after = load_as(path, {.dtype = parse_dtype(type), .progress = show});
+  const LoadOptions load{.dtype = parse_dtype(type), .base = model.base, .progress = show};
+  const Model after = load_as(path, load);
   progress.done();
   const std::string costs = cost(before, after, tokens);
   Progress writing("writing " + out);

@@ -171,6 +171,7 @@ ChatForm chat_form_of(const std::filesystem::path& model) {
 // Returns a command that writes the texts of a served model.
 std::vector<std::string> command_of(const ModelSettings& model) {
   std::vector<std::string> command = {"gpt2", "generate", "-m", model.name};
+  if (!model.base.empty()) command.insert(command.end(), {"--base", model.base});
   if (model.dtype != WeightType::stored) {
     command.insert(command.end(), {"--dtype", std::string(name_of(model.dtype))});
   }
@@ -186,7 +187,7 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
   const auto [name, model] = name_of_model(text);
   of_model.name = model;
   of_model.find();
-  Tokenizer tokenizer = load_tokenizer(of_model.path, /*takes_tokens=*/false);
+  Tokenizer tokenizer = load_tokenizer(of_model.places.tokenizer, /*takes_tokens=*/false);
   const Engine engine(load_model(of_model), of_model.engine);
   tokenizer.require_match(engine.model().config());
   const Config& config = engine.model().config();
@@ -197,7 +198,7 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
                Session::memory_bytes(config, engine.kv_type(), config.n_positions));
   auto served = std::make_unique<serve::ServedModel>(name, engine, std::move(tokenizer), scheduler);
   served->defaults = openai_defaults();
-  served->chat = settings.chat ? *settings.chat : chat_form_of(of_model.path);
+  served->chat = settings.chat ? *settings.chat : chat_form_of(of_model.places.config);
   served->command = command_of(of_model);
   served->created = seconds_of(last_write_time(of_model.path));
   const char* const chat = served->chat == ChatForm::dialog ? "dialog" : "transcript";

@@ -44,13 +44,13 @@ int tokenize(const Arguments& arguments) {
   }
 
   model.find();
-  const Tokenizer tokenizer = Tokenizer::load(model.path);
+  const Tokenizer tokenizer = Tokenizer::load(model.places.tokenizer);
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   if (words.empty() || text == "-") text = read_input(file);
   // A model may have more rows than its tokenizer has tokens. Their ids decode to nothing.
   std::size_t count = tokenizer.size();
-  const std::filesystem::path config = directory_of(model.path) / "config.json";
+  const std::filesystem::path config = directory_of(model.places.config) / "config.json";
   if (decode && is_there(config)) count = std::max(count, Config::load(config).vocab_size);
   std::string answer =
       decode ? tokenizer.decode(parse_tokens(text, count)) : join(encode(tokenizer, text));

@@ -5,15 +5,20 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/file_source.h"
+#include "base/json.h"
 #include "base/paths.h"
 #include "base/system/process.h"
 #include "base/text.h"
+#include "formats/model_files.h"
 #include "gpt2/model_files.h"
 
 namespace gpt2 {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxAdapterConfig = 16 << 20;  // bytes
 
 bool directory_exists(const fs::path& path) {
   std::error_code error;
@@ -25,9 +30,11 @@ bool file_exists(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
-// A ckpt.pt is a checkpoint of nanoGPT, which needs no config.json.
+// A ckpt.pt is a checkpoint of nanoGPT, which needs no config.json, and an adapter has that of its
+// base.
 bool is_model_directory(const fs::path& path) {
-  return file_exists(path / "config.json") || file_exists(path / "ckpt.pt");
+  const auto has = [&](const char* name) { return file_exists(path / name); };
+  return has("config.json") || has("ckpt.pt") || has(kAdapterConfig);
 }
 
 // Returns the path in an environment variable, with "~" at its beginning replaced by the home
@@ -173,6 +180,36 @@ fs::path find_model(const std::string& name) {
     if (directory_exists(directory)) return directory;
   }
   refuse(path, places, cache);
+}
+
+fs::path find_base(const ModelFiles& files, const std::string& base) {
+  if (!base.empty()) return find_model(base);
+  const std::string where = files.adapter.string();
+  const std::string text = read_file(files.adapter, kMaxAdapterConfig, files.source);
+  const auto document = parse_json(text, where);
+  const std::string name =
+      JsonFields(document.root, where).required_string("base_model_name_or_path");
+  try {
+    const fs::path beside = files.directory / path_of(name);
+    if (name.starts_with('.') && !files.source.is_memory() && is_there(beside)) return beside;
+    return find_model(name);
+  } catch (const Error& error) {
+    fail(error.code(), where, "the base of this adapter is not found: ", error.what(),
+         "; name it with --base or the option 'base'");
+  }
+}
+
+ModelPlaces find_places(const fs::path& path, const std::string& base) {
+  const fs::path directory = directory_of(path);
+  if (!is_there(directory / kAdapterConfig)) return {path, path};
+  const ModelFiles files = find_model_files(path);
+  if (!files.is_adapter(base)) return {path, path};
+  bool has_tokenizer = false;
+  for_each_tokenizer_file([&](const char* name) {
+    has_tokenizer = has_tokenizer || is_there(directory / name);
+  });
+  const fs::path of_base = find_base(files, base);
+  return {of_base, has_tokenizer ? path : of_base};
 }
 
 }  // namespace gpt2

@@ -125,14 +125,21 @@ ModelFiles find_model_files(const fs::path& path) {
     if (!is_beside_weights(path)) files.weights = path;
     if (!files.weights.empty()) refuse_foreign_file(path, begin_of(path));
   }
-  if (files.weights.empty()) files.weights = weights_in(files.directory);
-  if (files.weights.empty()) refuse_foreign_directory(files.directory);
+  const bool has_adapter = is_there(files.directory / kAdapterConfig);
+  if (has_adapter) files.adapter = files.directory / kAdapterConfig;
+  if (has_adapter && files.directory != path && path.filename().string().starts_with("adapter_")) {
+    files.weights.clear();
+  } else if (files.weights.empty()) {
+    files.weights = weights_in(files.directory);
+  }
+  if (files.weights.empty() && !has_adapter) refuse_foreign_directory(files.directory);
   files.has_config = is_there(files.config());
   return files;
 }
 
 ModelFiles find_model_files(const FileSource& memory) {
   ModelFiles files{.path = "memory", .weights = weights_in({}, memory), .source = memory};
+  if (memory.has(kAdapterConfig)) files.adapter = kAdapterConfig;
   files.has_config = memory.has(files.config());
   return files;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "base/file_source.h"
@@ -13,6 +14,7 @@ struct ModelFiles {
   std::filesystem::path path;            ///< as the caller gave it
   std::filesystem::path directory = {};  ///< `path`, or its parent if it is a file
   std::filesystem::path weights = {};    ///< a file of tensors or an index of shards; may be empty
+  std::filesystem::path adapter = {};    ///< the adapter_config.json of PEFT; may be empty
   bool has_config = false;               ///< whether there is a config.json
   FileSource source = {};                ///< where the files are read from
 
@@ -20,13 +22,20 @@ struct ModelFiles {
 
   /// nanoGPT's checkpoints (ckpt.pt) describe their model themselves, so they need no config.json.
   [[nodiscard]] bool is_nanogpt() const { return weights.extension() == ".pt"; }
+
+  /// Whether these are the files of an adapter: if a whole model lies beside it, only if the caller
+  /// has named a `base` for it.
+  [[nodiscard]] bool is_adapter(const std::string& base) const {
+    return !adapter.empty() && (weights.empty() || !base.empty());
+  }
 };
 
 /// Chooses the files of the model at `path`, which is a directory or a file in one. If `path` is an
 /// index of shards (.index.json), or a file other than .json, .txt and .md, it becomes the file of
 /// weights. Otherwise this is the first that exists in the directory of model.safetensors,
 /// model.safetensors.index.json, pytorch_model.bin, pytorch_model.bin.index.json (HuggingFace's
-/// order) and ckpt.pt (nanoGPT's name). If none exists, `weights` is empty.
+/// order) and ckpt.pt (nanoGPT's name). If none exists, or if `path` is a file of an adapter,
+/// `weights` is empty.
 ///
 /// Throws Error: not_found if `path` does not exist; invalid_file if it is neither a file nor a
 /// directory, or cannot be examined; unsupported if it is a directory that has only weights of
@@ -41,6 +50,15 @@ struct ModelFiles {
 /// reads, such as a GGUF file, or that is no file of weights, such as a web page. Recognizes it by
 /// its first bytes, or by its name if these are not distinctive.
 void refuse_foreign_file(const std::filesystem::path& file, std::string_view content);
+
+/// Returns the path of the model that the adapter in `files` belongs to: `base` as find_model()
+/// finds it or, if it is empty, what adapter_config.json names. A path in the file that begins with
+/// '.' may also be relative to the file. Throws the errors of find_model(), and
+/// Error(invalid_file) for an unusable adapter_config.json. REQUIRES: files.is_adapter(base).
+[[nodiscard]] std::filesystem::path find_base(const ModelFiles& files, const std::string& base);
+
+/// The config of an adapter, which makes its directory a model's.
+inline constexpr const char* kAdapterConfig = "adapter_config.json";
 
 /// Files that describe a tokenizer completely. The first one that exists is read.
 inline constexpr const char* kTokenizerJson[] = {"tokenizer.json", "aitextgen.tokenizer.json"};

@@ -43,8 +43,26 @@ Config load_config(const ModelFiles& files) {
            : "no config.json; expected it beside model.safetensors or pytorch_model.bin");
 }
 
-std::shared_ptr<const Transformer> load_transformer(const ModelFiles& files,
+// Returns the files of the base of an adapter.
+ModelFiles files_of_base(const ModelFiles& adapter, const LoadOptions& options) {
+  const fs::path path = find_base(adapter, options.base);
+  ModelFiles files = find_model_files(path);
+  if (files.is_adapter("")) {
+    fail(ErrorCode::unsupported, adapter.adapter.string(), "its base is an adapter, too: ",
+         path.string(), "; expected a whole model");
+  }
+  if (!options.use_mmap) files.source = FileSource(FileAccess::copy);
+  return files;
+}
+
+std::shared_ptr<const Transformer> load_transformer(const ModelFiles& from,
                                                     const LoadOptions& options) {
+  const bool is_adapter = from.is_adapter(options.base);
+  if (!is_adapter && !options.base.empty()) {
+    reject("base: ", quote(options.base), " is given, but ", from.path.string(),
+           " is a whole model: leave it out");
+  }
+  const ModelFiles files = is_adapter ? files_of_base(from, options) : from;
   // This reads config.json first, because if the model is not a GPT-2, config.json leads to the
   // most helpful error message.
   std::optional<Config> config;
@@ -54,11 +72,18 @@ std::shared_ptr<const Transformer> load_transformer(const ModelFiles& files,
   if (has_own_config) config = config_of(*checkpoint->model_args, files.weights);
   if (!config) config = load_config(files);
 
-  const auto transformer = bind_weights(*config, checkpoint, options);
+  const auto transformer =
+      bind_weights(*config, checkpoint, options, is_adapter ? &from : nullptr);
   std::vector<fs::path>& read = transformer->description.files;
   for (const char* name : {"generation_config.json", "config.json"}) {
     if (has_own_config || !files.source.has(files.directory / name)) continue;
     read.insert(read.begin(), files.directory / name);
+  }
+  if (is_adapter) transformer->description.base = files.path;
+  if (!is_adapter && !files.adapter.empty()) {
+    transformer->description.warnings.push_back(
+        concat(files.adapter.string(), ": this adapter is not used, because a whole model is beside "
+               "it: load its file, or name its base"));
   }
   return transformer;
 }

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "formats/model_files.h"
 #include "gpt2/model.h"
+#include "gpt2/model_files.h"
 #include "model/config_json.h"
 #include "model/transformer.h"
 #include "tensor/dtype.h"
@@ -72,15 +73,14 @@ void write_config(const fs::path& to, const Config& config, WeightType type) {
 
 // Copies the files of the tokenizer and the generation_config.json. If there is no such file,
 // copies config.json under this name, because older configs contain the settings for generation.
-void copy_side_files(const fs::path& from, const fs::path& to) {
-  const auto copy = [&](const char* name) {
-    if (is_there(from / name)) fs::copy_file(from / name, to / name);
-  };
-  for_each_tokenizer_file(copy);
-  copy("generation_config.json");
-  // GCC's library ignores fs::copy_options::skip_existing on Windows.
-  if (is_there(from / "config.json") && !is_there(to / "generation_config.json")) {
-    fs::copy_file(from / "config.json", to / "generation_config.json");
+void copy_side_files(const ModelPlaces& from, const fs::path& to) {
+  for_each_tokenizer_file([&](const char* name) {
+    if (is_there(from.tokenizer / name)) fs::copy_file(from.tokenizer / name, to / name);
+  });
+  for (const char* name : {"generation_config.json", "config.json"}) {
+    if (!is_there(from.config / name)) continue;
+    fs::copy_file(from.config / name, to / "generation_config.json");
+    return;
   }
 }
 
@@ -92,11 +92,12 @@ void save_quantized(const Model& model, const fs::path& source, const fs::path& 
                     const std::function<void(double share)>& progress) {
   const Transformer& transformer = *model.transformer();
   if (!transformer.lm_head.is_quantized()) reject("only int8 and int4 weights can be saved");
-  fs::path from = directory_of(source);
+  ModelPlaces from = find_places(source, model.description().base.string());
   NewDirectory directory(out);
   const fs::path& partial = directory.partial();
   try {
-    from = fs::absolute(from);  // in case `progress` changes the working directory
+    // In case `progress` changes the working directory.
+    from = {fs::absolute(directory_of(from.config)), fs::absolute(directory_of(from.tokenizer))};
     std::vector<NamedWeight> tensors = weights_of(model);
     std::ranges::sort(tensors, {}, &NamedWeight::name);
     write_safetensors(partial / "model.safetensors", tensors, progress);

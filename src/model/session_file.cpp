@@ -110,9 +110,9 @@ void add_to(Hash& hash, const Weight& weight) {
 }
 
 // Returns a hash that distinguishes models. It covers the config except for the ids of bos and
-// eos, all biases and parameters of LayerNorm, and the type, the shape and 16 samples of 256 bytes
-// of each matrix. It reads only about 4 KB of each matrix, so it takes milliseconds for any model.
-// The hash is the same on every machine.
+// eos, the files of an adapter that is merged, all biases and parameters of LayerNorm, and the
+// type, the shape and 16 samples of 256 bytes of each matrix. It reads only about 4 KB of each
+// matrix, so it takes milliseconds for any model. The hash is the same on every machine.
 std::uint64_t fingerprint(const Transformer& transformer) {
   // The ids that begin or end a text do not affect keys and values.
   Config config = transformer.config;
@@ -121,6 +121,7 @@ std::uint64_t fingerprint(const Transformer& transformer) {
 
   Hash hash;
   add_text(hash, config.to_json());
+  if (transformer.adapter_hash != 0) add_text(hash, concat("adapter ", transformer.adapter_hash));
   for_each_tensor(transformer, [&](const auto& tensor, const std::string&, const Shape&) {
     add_to(hash, tensor);
   });

@@ -33,6 +33,7 @@ struct Transformer {
   Weight lm_head;              ///< (n_embd, vocab_size); the same as wte if they are tied
   std::size_t parameters = 0;  ///< shared parameters count once
   ModelDescription description = {};
+  std::uint64_t adapter_hash = 0;  ///< of the files of the adapter that is merged, if any
 
   /// Keeps the memory alive that the weights point to: mapped files and converted matrices.
   std::vector<std::shared_ptr<const void>> storage = {};

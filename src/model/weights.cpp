@@ -10,6 +10,7 @@
 #include "base/aligned_buffer.h"
 #include "base/fail.h"
 #include "gpt2/model.h"
+#include "model/adapter.h"
 #include "model/convert.h"
 
 namespace gpt2 {
@@ -274,7 +275,7 @@ TensorView rounded(const std::string& name, const TensorView& view, TensorNames&
 
 std::shared_ptr<Transformer> bind_weights(Config config,
                                           const std::shared_ptr<const Checkpoint>& checkpoint,
-                                          const LoadOptions& options) {
+                                          const LoadOptions& options, const ModelFiles* adapter) {
   if (config.quantized != WeightType::stored && options.dtype != config.quantized &&
       options.dtype != WeightType::stored) {
     fail(ErrorCode::invalid_argument, checkpoint->files.front().string(),
@@ -315,7 +316,9 @@ std::shared_ptr<Transformer> bind_weights(Config config,
   });
   names.finish();
   transformer->description = std::move(description);
+  const MergedMatrices merged = adapter ? merge_adapter(*transformer, *adapter) : MergedMatrices();
   convert_all(*transformer, options.dtype, checkpoint->mappings, options.progress);
+  keep_used(*transformer, merged);
   return transformer;
 }
 

@@ -13,7 +13,8 @@ namespace gpt2 {
 /// names and must have the shapes that follow from the config. The matrices are used in place, so
 /// the transformer keeps the checkpoint alive. If options.dtype asks for another type, converts the
 /// matrices. The matrices of the blocks may also lie as [out, in], like those of torch.nn.Linear,
-/// which nanoGPT uses; then the biases may be missing.
+/// which nanoGPT uses; then the biases may be missing. Merges the adapter in these files, if there
+/// is one, before any conversion (see merge_adapter).
 ///
 /// Takes off the prefix that all names of the model share ("transformer.", "module.transformer."
 /// and so on), and the names that compilers and trainers put in between. Accepts beta and gamma for
@@ -26,6 +27,7 @@ namespace gpt2 {
 /// first file. Throws Error(invalid_argument) if the checkpoint is quantized and options.dtype asks
 /// for another type.
 [[nodiscard]] std::shared_ptr<Transformer> bind_weights(
-    Config config, const std::shared_ptr<const Checkpoint>& checkpoint, const LoadOptions& options);
+    Config config, const std::shared_ptr<const Checkpoint>& checkpoint, const LoadOptions& options,
+    const ModelFiles* adapter = nullptr);
 
 }  // namespace gpt2

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/paths.h"
 #include "formats/model_files.h"
+#include "gpt2/model_files.h"
 #include "text/tokenizer_impl.h"
 
 namespace gpt2 {
@@ -217,7 +218,7 @@ std::shared_ptr<const Tokenizer::Impl> load_from(Folder folder) {
 }  // namespace
 
 Tokenizer Tokenizer::load(const fs::path& path) {
-  return Tokenizer(load_from(Folder(directory_of(path))));
+  return Tokenizer(load_from(Folder(directory_of(find_places(path).tokenizer))));
 }
 
 Tokenizer Tokenizer::load(std::span<const MemoryFile> files) {

@@ -255,4 +255,16 @@ TEST_CASE("info shows the memory that a context needs even if no machine has tha
   CHECK(json["memory"]["keys_and_values_bytes"] == kLayers * 2 * kPositions * kEmbd * 4);
 }
 
+TEST_CASE("info shows an adapter that is merged into its base") {
+  const fs::path adapters = kCases.parent_path() / "adapters";
+  const std::string adapter = (adapters / "dora").string();
+  const nlohmann::json json = json_of({"-m", adapter, "--base", (adapters / "base").string()});
+  CHECK(contains(json["format"], "merged with an adapter of 6 tensors"));
+  CHECK(contains(json["files"].dump(), "adapter_model.safetensors"));
+  CHECK(json["memory"]["converted_weights_bytes"] == 2 * 16 * 48 * 4);
+  const Outcome refused = run({"info", "-m", alphabet_model(), "--base", adapter});
+  CHECK(refused.status == 1);
+  CHECK(contains(refused.err, "base"));
+}
+
 }  // namespace gpt2::test::info_test

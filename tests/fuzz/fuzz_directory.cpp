@@ -24,6 +24,9 @@ constexpr std::string_view kNames[] = {
     "shard1",
     "shard2",
     "ckpt.pt",
+    "adapter_config.json",
+    "adapter_model.safetensors",
+    "adapter_model.bin",
     "tokenizer.json",
     "vocab.json",
     "merges.txt",
@@ -62,16 +65,15 @@ bool is_same(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-std::vector<float> logits_as(const fs::path& directory, WeightType type) {
-  return logits_of(Model::load(directory, {.dtype = type}));
+std::vector<float> logits_as(const fs::path& path, WeightType type) {
+  return logits_of(Model::load(path, {.dtype = type}));
 }
 
 // A quantized model must give the same logits after it was saved and loaded again.
-void use_quantized(const fs::path& directory, WeightType type) {
-  const Model model = Model::load(directory, {.dtype = type});
-  const fs::path saved = directory / "saved";
+void use_quantized(const fs::path& path, const fs::path& saved, WeightType type) {
+  const Model model = Model::load(path, {.dtype = type});
   fs::remove_all(saved);
-  save_quantized(model, directory, saved, [](double) {});
+  save_quantized(model, path, saved, [](double) {});
   if (!is_same(logits_as(saved, type), logits_of(model))) __builtin_trap();
 }
 
@@ -99,7 +101,9 @@ void expect_answer_or_no_memory(const Use& use) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const test::TemporaryDirectory directory;
   write_files(directory, fuzz::text_of(data, size));
-  const fs::path& path = directory.path();
+  // An adapter is merged into the model beside it, if it names "." as its base.
+  const fs::path adapter = directory.path() / "adapter_config.json";
+  const fs::path path = fs::exists(adapter) ? adapter : directory.path();
   std::vector<float> stored;
   expect_answer_or_no_memory([&] { stored = logits_as(path, WeightType::stored); });
   expect_answer_or_no_memory([&] {  // widening is exact, so nothing may change
@@ -110,8 +114,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     expect_answer_or_no_memory([&] { static_cast<void>(logits_as(path, type)); });
   }
   for (const WeightType type : {WeightType::int8, WeightType::int4}) {
-    expect_answer_or_no_memory([&] { use_quantized(path, type); });
+    expect_answer_or_no_memory([&] { use_quantized(path, directory.path() / "saved", type); });
   }
-  expect_answer_or_no_memory([&] { use_tokenizer(path); });
+  expect_answer_or_no_memory([&] { use_tokenizer(directory.path()); });
   return 0;
 }

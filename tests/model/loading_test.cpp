@@ -80,13 +80,14 @@ TEST_CASE("the checkpoints that people have are loaded, or refused for the reaso
   std::size_t checked = 0;
   for (const fs::path& folder : fs::directory_iterator(kLoading)) {
     std::ifstream file(folder / "expected.json");
-    if (!file || folder.filename().string().find("adapter") != std::string::npos) continue;
+    // Its base may be in the cache of whoever runs the tests: adapter_test has such a case.
+    if (!file || folder.filename() == "foreign_adapter_folder") continue;
     CAPTURE(folder);
     const auto expected = nlohmann::json::parse(file);
     check_folder(folder, expected);
     ++checked;
   }
-  CHECK(checked == 75);
+  CHECK(checked == 76);
 }
 
 TEST_CASE("a head that is not used, and one that is not tied, are told in one line each") {

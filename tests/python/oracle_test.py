@@ -158,6 +158,20 @@ class NumbersTest(OracleTest):
         self.assertAlmostEqual(model.score([ids]).perplexity / math.exp(sum(losses) / len(losses)),
                                1, delta=1e-4)
 
+    def test_an_adapter_and_its_base(self):
+        folder = f"{DATA}/oracle/adapters"
+        base = f"{folder}/base"
+        with open(f"{folder}/dora/expected.json") as file:
+            expected = json.load(file)
+        model = gpt2cpp.Model.from_pretrained(f"{folder}/dora", base=base)
+        for row, logits in zip(model.logits(expected["ids"]).tolist(), expected["logits"]):
+            self.assert_near(row, logits)
+        self.assertTrue(os.path.samefile(model.config_path, base))
+        self.assertIsNone(model.tokenizer)
+        with self.assertRaises(gpt2cpp.InvalidArgumentError):
+            gpt2cpp.Model(base, base=base)
+
+
 
 if __name__ == "__main__":
     main()

@@ -60,7 +60,7 @@ int batch(const Arguments& arguments) {
   check_limits(settings.defaults, model.config());
   std::optional<Tokenizer> tokenizer;
   if (!settings.defaults.tokens) {
-    tokenizer = load_tokenizer(settings.model.path, /*takes_tokens=*/!settings.openai);
+    tokenizer = load_tokenizer(settings.model.places.tokenizer, /*takes_tokens=*/!settings.openai);
     tokenizer->require_match(model.config());
   }
   loading.done();

@@ -160,9 +160,9 @@ BatchSettings read_batch_settings(const Arguments& arguments) {
   settings.hash = hash_of_options(options);
   settings.model.find();
   if (defaults.has_hf_defaults) {
-    settings.hash = hash_of_generation_config(settings.model.path, settings.hash);
+    settings.hash = hash_of_generation_config(settings.model.places.config, settings.hash);
   }
-  take_hf_defaults(defaults, nullptr, options, settings.model.path);
+  take_hf_defaults(defaults, nullptr, options, settings.model.places.config);
   take_given(defaults, options);
   if (settings.openai) take_openai_defaults(defaults);
   return settings;

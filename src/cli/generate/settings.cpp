@@ -219,7 +219,7 @@ GenerateSettings read_generate_settings(const Arguments& arguments) {
   check_format(settings, options);
   if (settings.talks && !options.has("--overflow")) writing.options.overflow = Overflow::slide;
   settings.model.find();
-  take_hf_defaults(writing, &settings.beams, options, settings.model.path);
+  take_hf_defaults(writing, &settings.beams, options, settings.model.places.config);
   take_given(writing, options);
   check_samples(settings);
   check_lengths(writing.options, options);

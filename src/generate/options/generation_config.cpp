@@ -11,6 +11,7 @@
 #include "base/paths.h"
 #include "base/system/threads.h"
 #include "generate/options/check_options.h"
+#include "gpt2/model_files.h"
 #include "model/config_json.h"
 
 namespace gpt2 {
@@ -81,7 +82,7 @@ void read_beams(const JsonFields& fields, GenerationConfig& config) {
 }  // namespace
 
 GenerationConfig GenerationConfig::load(const std::filesystem::path& path) {
-  const std::filesystem::path directory = directory_of(path);
+  const std::filesystem::path directory = directory_of(find_places(path).config);
   std::filesystem::path file = directory / "generation_config.json";
   if (!is_there(file)) file = directory / "config.json";
   return parse(read_file(file, kMaxConfigBytes), file.string());

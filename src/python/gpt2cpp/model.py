@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import partial
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple,
@@ -55,16 +56,20 @@ class Model(Handle):
     eos_token_id: List[int]  # the tokens that end a text
     dtype: str
     path: str  # "" if it was loaded from memory
+    config_path: str  # where the config and the tokenizer are: for an adapter, in its base
+    tokenizer_path: str
     warnings: List[str]  # what may surprise: a head that is not used, for example
     config: Attributes  # as config.json has it: config["n_layer"], config.n_layer
     tokenizer: Optional[Tokenizer]  # the one in the model's directory; None if there is none
 
-    def __init__(self, name: Optional[PathLike] = None, *, dtype: Any = None,
-                 threads: Optional[int] = None, kv_type: Optional[str] = None,
+    def __init__(self, name: Optional[PathLike] = None, *, base: Optional[PathLike] = None,
+                 dtype: Any = None, threads: Optional[int] = None, kv_type: Optional[str] = None,
                  on_progress: Optional[Callable[[float], Any]] = None):
         """Loads a model by its name or path, as `gpt2 -m` finds it; downloads nothing.
 
-        name:     default: the small model that is part of the project
+        name:     default: the small model that is part of the project. An adapter of PEFT is merged
+                  into its base
+        base:     the base of an adapter; default: the model that the adapter names
         dtype:    "f32", "f16", "bf16", "int8" or "int4"; default: the type of the file. "float32",
                   "float16" and "bfloat16" are other names, as is torch.float32
         threads:  the max number of threads; default: one for each physical core, and fewer for
@@ -74,10 +79,11 @@ class Model(Handle):
         on_progress:  called with the share of the weights converted so far
         """
         path = find_model(name)
-        self._setup(_loaded(lib.gpt2_model_load, c_path(path), dtype=dtype,
+        base = None if base is None else os.fspath(base)
+        self._setup(_loaded(lib.gpt2_model_load, c_path(path), dtype=dtype, base=base,
                             on_progress=on_progress), threads, kv_type)
-        self._arguments: Optional[Tuple[Any, ...]] = (name, dtype, threads, kv_type)
-        self._set_tokenizer(lambda: Tokenizer(path))
+        self._arguments: Optional[Tuple[Any, ...]] = (name, base, dtype, threads, kv_type)
+        self._set_tokenizer(lambda: Tokenizer(self.tokenizer_path))
 
     @classmethod
     def from_pretrained(cls, name_or_path: PathLike, *, revision: Optional[str] = None,
@@ -175,7 +181,7 @@ class Model(Handle):
         if not self.path:
             raise NotFoundError("the model in memory: has no generation_config.json on disk: give "
                                 "the options themselves")
-        return get_json(lib.gpt2_generation_config, c_path(self.path), None)
+        return get_json(lib.gpt2_generation_config, c_path(self.config_path), None)
 
     def close(self) -> None:
         super().close()
@@ -536,9 +542,9 @@ class Model(Handle):
         return ids
 
 
-def _load(name: Optional[PathLike], dtype: Any, threads: Optional[int],
+def _load(name: Optional[PathLike], base: Optional[str], dtype: Any, threads: Optional[int],
           kv_type: Optional[str]) -> Model:
-    return Model(name, dtype=dtype, threads=threads, kv_type=kv_type)
+    return Model(name, base=base, dtype=dtype, threads=threads, kv_type=kv_type)
 
 
 def _dtype(dtype: Any) -> Any:
@@ -548,10 +554,10 @@ def _dtype(dtype: Any) -> Any:
 
 
 def _loaded(function: Callable[..., int], *arguments: Any, dtype: Any, on_progress: Any,
-            kept: Tuple[Any, ...] = ()) -> Owned:
+            base: Optional[str] = None, kept: Tuple[Any, ...] = ()) -> Owned:
     """The handle of a model that the function loads."""
     calls = Calls()
-    return calls.run(lambda: Owned(function, *arguments, to_json(dtype=_dtype(dtype)),
+    return calls.run(lambda: Owned(function, *arguments, to_json(dtype=_dtype(dtype), base=base),
                                    calls.progress(on_progress), None, free=lib.gpt2_model_free,
                                    kept=kept))
 

@@ -23,7 +23,7 @@ class TextGenerationPipeline:
         self.model, self.tokenizer = model, model.require_tokenizer()
         self._is_full, self._own = return_full_text, options
         self._configured = model.generation_config if model.path else {}
-        config = read_object(model.path, {}, "config.json") if model.path else {}
+        config = read_object(model.config_path, {}, "config.json") if model.path else {}
         tasks = config.get("task_specific_params") or {}
         if _TASK in tasks:  # which may ask for drawing: with transformers' defaults
             drawing = {"temperature": 1.0, "top_k": 50}

@@ -92,6 +92,7 @@ class Tokenizer(Handle):
     def _setup(self, owned: Owned, path: Optional[str], files: Mapping[str, Any] = {}) -> None:
         super().__init__(owned)
         info = get_json(lib.gpt2_tokenizer_info, owned)
+        path = path and (info["path"] or path)  # of an adapter, this may be its base
         self._path, self._n_tokens = path, info["n_tokens"]
         self.vocab_size, self.description = info["vocab_size"], info["description"]
         self._special_ids = frozenset(info["special_ids"])

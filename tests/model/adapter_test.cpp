@@ -1,0 +1,338 @@
+// Tests LoRA adapters of PEFT: the goldens, and what a golden cannot show.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/file_source.h"
+#include "base/mapped_file.h"
+#include "formats/safetensors.h"
+#include "gpt2/generation_config.h"
+#include "gpt2/model_files.h"
+#include "gpt2/runtime.h"
+#include "gpt2/session.h"
+#include "gpt2/tokenizer.h"
+#include "model/adapter.h"
+#include "support/bundled_model.h"
+#include "support/catch.h"
+#include "support/golden.h"
+#include "support/passes.h"
+#include "support/refusal.h"
+#include "support/temporary_directory.h"
+
+namespace gpt2::test::adapter_test {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kAdapters = fs::path(GPT2_TEST_DATA) / "oracle/adapters";
+const fs::path kBase = kAdapters / "base";
+const fs::path kOne = kAdapters / "c_attn_only";
+
+std::string content(const fs::path& file) { return read_file(file, 1 << 24); }
+
+nlohmann::json json_of(const fs::path& file) { return nlohmann::json::parse(content(file)); }
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::vector<float> logits_of(const Model& model, const std::vector<TokenId>& ids = {3, 17, 42, 5}) {
+  Session session(model);
+  return all_logits(session, ids);
+}
+
+bool same_weights(const Model& a, const Model& b) {
+  return std::ranges::equal(weights_of(a), weights_of(b), [](const auto& x, const auto& y) {
+    return x.name == y.name && x.type == y.type && std::ranges::equal(x.bytes, y.bytes);
+  });
+}
+
+// Compares the tensors with those of merged.safetensors, and all others with the base's.
+void check_merged(const Model& model, const fs::path& folder) {
+  const fs::path file = folder / "merged.safetensors";
+  const MappedFile mapped(file, FileAccess::copy);
+  const TensorTable merged = parse_safetensors(mapped.bytes(), file.string());
+  const Model base_model = Model::load(kBase);
+  const std::vector<NamedWeight> of_base = weights_of(base_model);
+  std::size_t compared = 0;
+  for (const NamedWeight& weight : weights_of(model)) {
+    CAPTURE(weight.name);
+    const auto found = merged.find(weight.name);
+    if (found == merged.end()) {
+      const auto base = std::ranges::find(of_base, weight.name, &NamedWeight::name);
+      CHECK((base != of_base.end() && std::ranges::equal(weight.bytes, base->bytes)));
+      continue;
+    }
+    ++compared;
+    REQUIRE(std::ranges::equal(weight.shape, found->second.shape.sizes()));
+    std::vector<float> actual(found->second.shape.element_count());
+    std::vector<float> expected(actual.size());
+    std::memcpy(expected.data(), found->second.data, 4 * expected.size());
+    if (weight.type == WeightType::f32) {
+      REQUIRE(weight.bytes.size() == 4 * actual.size());
+      std::memcpy(actual.data(), weight.bytes.data(), weight.bytes.size());
+    } else {  // the head that adapters of wte leave as it is in the base
+      CHECK(weight.name == "lm_head.weight");
+      CHECK(std::ranges::equal(weight.bytes, of_base.front().bytes));
+      continue;
+    }
+    const bool is_close = std::ranges::equal(actual, expected, [](float a, float b) {
+      return std::abs(a - b) <= std::max(1e-6f, std::abs(b) * 1.2e-7f);
+    });
+    CHECK(is_close);
+  }
+  CHECK(compared == merged.size());
+}
+
+// Returns the message of a refusal, or "" after comparing an adapter with its golden.
+std::string outcome_of(const fs::path& folder, const nlohmann::json& golden) {
+  try {
+    const Model model = Model::load(folder);
+    if (golden["verdict"] != "loads") return "";
+    if (folder != kBase) {
+      check_merged(model, folder);
+      CHECK(model.description().base == folder / "../base");
+    }
+    const std::vector<float> logits = logits_of(model, ids_of(golden["ids"]));
+    double worst = 0.0;
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      const double expected = golden["logits"][i / 64][i % 64];
+      worst = std::max(worst, std::abs(static_cast<double>(logits[i]) - expected));
+    }
+    CHECK(logits.size() == 8 * 64);
+    CHECK(worst < 2e-4);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+// A directory with an adapter, of which `changes` replace members of the config.
+TemporaryDirectory& changed(TemporaryDirectory& directory, const nlohmann::json& changes,
+                            const fs::path& from = kOne) {
+  nlohmann::json config = json_of(from / "adapter_config.json");
+  config["base_model_name_or_path"] = fs::absolute(kBase).string();
+  config.update(changes);
+  directory.write("adapter_config.json", config.dump());
+  directory.write("adapter_model.safetensors", content(from / "adapter_model.safetensors"));
+  return directory;
+}
+
+}  // namespace
+
+TEST_CASE("every adapter gives PEFT's matrices and logits, or is refused by name") {
+  std::size_t folders = 0;
+  for (const auto& entry : fs::directory_iterator(kAdapters)) {
+    CAPTURE(entry.path().filename().string());
+    const nlohmann::json golden = json_of(entry.path() / "expected.json");
+    const std::string message = outcome_of(entry.path(), golden);
+    CAPTURE(message);
+    CHECK((message == "") == (golden["verdict"] == "loads"));
+    for (const auto& fact : golden.value("message_must_name", nlohmann::json::array())) {
+      CHECK(lower(message).find(lower(fact)) != std::string::npos);
+    }
+    ++folders;
+  }
+  CHECK(folders == 42);
+}
+
+TEST_CASE("patterns of modules match as in PEFT") {
+  struct Case {
+    const char* pattern;
+    const char* name;
+    bool matches;
+  };
+  for (const auto& [pattern, name, matches] : std::initializer_list<Case>{
+           {"c_attn", "transformer.h.0.attn.c_attn", true},
+           {"attn", "transformer.h.0.attn.c_attn", false},
+           {"_attn", "transformer.h.0.attn.c_attn", false},
+           {"h.1.mlp.c_proj", "transformer.h.1.mlp.c_proj", true},
+           {"1.mlp.c_proj", "transformer.h.11.mlp.c_proj", false},
+           {"^h.1.mlp.c_proj", "transformer.h.1.mlp.c_proj", false},
+           {"^transformer\\.h\\.1\\.mlp\\.c_proj", "transformer.h.1.mlp.c_proj", true},
+           {"h\\.\\d+\\.attn\\.c_proj", "transformer.h.23.attn.c_proj", true},
+           {"h\\.\\d\\.attn\\.c_proj", "transformer.h.23.attn.c_proj", false},
+           {".*\\.h\\.1\\..*c_proj", "transformer.h.1.attn.c_proj", true},
+           {"h.1.*c_fc|lm_head", "transformer.h.1.mlp.c_fc", true},
+           {"h.1.*c_fc|lm_head", "lm_head", true},
+           {"h.1.*c_fc|lm_head", "transformer.wte", false},
+           {"^h.1.*c_fc|lm_.*", "lm_head", true},
+           {"^h.1.*c_fc|^head", "lm_head", false},
+           {"a*.*c+_fc", "transformer.h.3.mlp.cc_fc", true},
+           {"c+c_fc", "transformer.h.3.mlp.c_fc", false},
+           {"", "transformer.wte", false}}) {
+    CAPTURE(pattern, name);
+    CHECK(matches_module(pattern, name, "") == matches);
+  }
+  for (const char* pattern :
+       {"(a|b)", "a)", "[01]", "*", "a**", "a{2}", "\\w", "a?", "a\\", "a^", "a$"}) {
+    CAPTURE(pattern);
+    check_refused([&] { (void)matches_module(pattern, "h", "f"); }, {"f: ", pattern},
+                  ErrorCode::unsupported);
+  }
+}
+
+TEST_CASE("refused: adapters that cannot be merged, and settings that change more than weights") {
+  struct Case {
+    nlohmann::json change;
+    std::vector<std::string_view> facts;
+    ErrorCode code = ErrorCode::unsupported;
+  };
+  const std::string here = kOne.string();
+  for (const auto& [change, facts, code] : std::vector<Case>{
+           {{{"init_lora_weights", "pissa_niter_4"}}, {"init_lora_weights", "pissa_niter_4"}},
+           {{{"init_lora_weights", "olora"}}, {"init_lora_weights", "olora"}},
+           {{{"use_qalora", true}}, {"use_qalora"}},
+           {{{"rank_pattern", {{"c_attn{2}", 4}}}}, {"rank_pattern", "c_attn{2}"}},
+           {{{"rank_pattern", {{"c_attn", nullptr}}}}, {"c_attn"}, ErrorCode::invalid_file},
+           {{{"rank_pattern", 4}}, {"rank_pattern"}, ErrorCode::invalid_file},
+           {{{"peft_type", nullptr}}, {"peft_type"}, ErrorCode::invalid_file},
+           {{{"use_dora", true}}, {"lora_magnitude_vector"}, ErrorCode::invalid_file},
+           {{{"base_model_name_or_path", nullptr}}, {"base_model"}, ErrorCode::invalid_file},
+           {{{"base_model_name_or_path", "no/such"}}, {"no/such", "--base"}, ErrorCode::not_found},
+           {{{"base_model_name_or_path", here}}, {here, "adapter"}}}) {
+    TemporaryDirectory directory;
+    changed(directory, change);
+    CAPTURE(change.dump());
+    const std::string message = refusal_of([&] { (void)Model::load(directory.path()); });
+    CAPTURE(message);
+    for (const std::string_view fact : facts) CHECK(message.find(fact) != std::string::npos);
+    check_refused([&] { (void)Model::load(directory.path()); }, {"adapter_"}, code);
+  }
+  TemporaryDirectory alone, quantized;
+  alone.write("adapter_config.json", content(kOne / "adapter_config.json"));
+  check_refused([&] { (void)Model::load(alone.path(), {.base = kBase.string()}); },
+                {"adapter_model.safetensors", "adapter_model.bin"}, ErrorCode::not_found);
+  const fs::path int8 = quantized.path() / "int8";
+  save_quantized(Model::load(kBase, {.dtype = WeightType::int8}), kBase, int8);
+  check_refused([&] { (void)Model::load(kOne, {.base = int8.string()}); }, {"int8", "base"},
+                ErrorCode::unsupported);
+}
+
+TEST_CASE("an adapter is merged before its matrices are converted, and no other is copied") {
+  const Model merged = Model::load(kOne);
+  const Model base = Model::load(kBase);
+  const ModelDescription& description = merged.description();
+  const std::size_t changed = std::size_t{2} * 16 * 48;
+  CHECK(description.converted_bytes == 4 * changed);
+  CHECK(description.mapped_bytes == base.description().mapped_bytes - 2 * changed);
+  CHECK(description.format.find("adapter of 4 tensors") != std::string::npos);
+  CHECK(description.files.size() == base.description().files.size() + 2);
+  CHECK(merged.parameter_count() == base.parameter_count());
+  for (const WeightType type : {WeightType::f32, WeightType::bf16, WeightType::int8}) {
+    CHECK(same_weights(Model::load(kOne, {.dtype = type}), merged.to(type)));
+  }
+  const Model untied = Model::load(kAdapters / "modules_to_save_wte");
+  CHECK(!untied.config().tie_word_embeddings);
+  CHECK(untied.parameter_count() == base.parameter_count() + 64 * 16);
+}
+
+TEST_CASE("every instruction set merges the same bits") {
+  const fs::path adapter = kAdapters / "dora";
+  const Model expected = Model::load(adapter);
+  const std::string before(isa_name());
+  for (const std::string& isa : available_isas()) {
+    force_isa(isa);
+    CHECK(same_weights(Model::load(adapter), expected));
+  }
+  force_isa(before);
+}
+
+TEST_CASE("ensure_weight_tying keeps wte and lm_head tied") {
+  TemporaryDirectory directory;
+  changed(directory, {{"ensure_weight_tying", true}}, kAdapters / "modules_to_save_wte");
+  const Model model = Model::load(directory.path());
+  CHECK(model.config().tie_word_embeddings);
+  CHECK(logits_of(model) != logits_of(Model::load(kAdapters / "modules_to_save_wte")));
+}
+
+TEST_CASE("the base is found by the adapter's name for it, or given") {
+  const std::vector<float> expected = logits_of(Model::load(kOne));
+  TemporaryDirectory directory;
+  changed(directory, {{"base_model_name_or_path", "no/such"}});
+  const LoadOptions with_base{.base = kBase.string()};
+  CHECK(logits_of(Model::load(directory.path(), with_base)) == expected);
+  CHECK(logits_of(Model::load(directory.path() / "adapter_config.json", with_base)) == expected);
+
+  const std::string config = content(kOne / "adapter_config.json");
+  const std::string tensors = content(kOne / "adapter_model.safetensors");
+  const MemoryFile files[] = {
+      {.name = "adapter_config.json", .bytes = std::as_bytes(std::span(config))},
+      {.name = "adapter_model.safetensors", .bytes = std::as_bytes(std::span(tensors))}};
+  CHECK(logits_of(Model::load(files, with_base)) == expected);
+  check_bad_argument([&] { (void)Model::load(kBase, with_base); }, {"base", "whole model"});
+}
+
+TEST_CASE("an adapter beside a whole model is used if it is named, and shown if it is not") {
+  TemporaryDirectory directory;
+  changed(directory, nlohmann::json::object());
+  fs::copy_file(kBase / "model.safetensors", directory.path() / "model.safetensors");
+  fs::copy_file(kBase / "config.json", directory.path() / "config.json");
+  const std::vector<float> plain = logits_of(Model::load(kBase));
+  const std::vector<float> adapted = logits_of(Model::load(kOne));
+  const Model model = Model::load(directory.path());
+  CHECK(logits_of(model) == plain);
+  REQUIRE(model.description().warnings.size() == 1);
+  CHECK(model.description().warnings[0].find("adapter_config.json") != std::string::npos);
+  CHECK(logits_of(Model::load(directory.path(), {.base = kBase.string()})) == adapted);
+  const fs::path file = directory.path() / "adapter_model.safetensors";
+  CHECK(logits_of(Model::load(file, {.base = kBase.string()})) == adapted);
+  CHECK(logits_of(Model::load(file)) == adapted);
+}
+
+TEST_CASE("the side files are the adapter's own, or else those of its base") {
+  TemporaryDirectory base, directory;
+  for (const auto& file : fs::directory_iterator(kBase)) {
+    fs::copy_file(file, base.path() / file.path().filename());
+  }
+  base.write("generation_config.json", R"({"do_sample": true, "top_k": 7})");
+  const auto write_tokenizer = [](const TemporaryDirectory& to) {
+    for (const char* name : {"vocab.json", "merges.txt"}) {
+      to.write(name, content(bundled::kDirectory / name));
+    }
+  };
+  write_tokenizer(base);
+  changed(directory, {{"base_model_name_or_path", base.path().string()}});
+  CHECK(find_places(base.path()).config == base.path());
+  CHECK(find_places(directory.path()).tokenizer == base.path());
+  CHECK(Tokenizer::load(directory.path()).size() == bundled::tokenizer().size());
+  CHECK(GenerationConfig::load(directory.path()).sampling.top_k == 7);
+
+  const fs::path saved = directory.path() / "int8";
+  const Model model = Model::load(directory.path(), {.dtype = WeightType::int8});
+  save_quantized(model, directory.path(), saved);
+  CHECK(logits_of(Model::load(saved)) == logits_of(model));
+  CHECK(Tokenizer::load(saved).size() == bundled::tokenizer().size());
+  CHECK(GenerationConfig::load(saved).sampling.top_k == 7);
+
+  write_tokenizer(directory);
+  CHECK(find_places(directory.path()).tokenizer == directory.path());
+  CHECK(find_places(directory.path()).config == base.path());
+  CHECK(find_places(directory.path(), kBase.string()).config == kBase);
+}
+
+TEST_CASE("the state of a session belongs to the adapter that was merged") {
+  const TemporaryDirectory directory;
+  const fs::path file = directory.path() / "state";
+  TemporaryDirectory other;
+  changed(other, {{"revision", "main"}});  // the same weights, from other files
+  Session session(Model::load(kOne));
+  session.forward(std::vector<TokenId>{1, 2, 3});
+  save_session(session, file);
+  const Engine same(Model::load(kOne));
+  CHECK(load_session(same, file).tokens().size() == 3);
+  for (const fs::path& path : {kBase, other.path()}) {
+    const Engine engine(Model::load(path));
+    check_refused([&] { (void)load_session(engine, file); }, {"another model"});
+  }
+}
+
+}  // namespace gpt2::test::adapter_test
