@@ -149,8 +149,8 @@ class Tokenizer {
 /// Belongs to one thread at a time.
 ///
 /// Example:
-///   Detokenizer text(tokenizer, prompt);
-///   for (const TokenId id : new_tokens) std::cout << text.write(id);
+///   Detokenizer text(tokenizer);
+///   for (const TokenId id : tokenizer.encode("Once upon a time")) std::cout << text.write(id);
 ///   std::cout << text.flush();
 class Detokenizer {
  public:

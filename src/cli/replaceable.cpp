@@ -30,7 +30,7 @@ void save_state(const Session& session, const std::filesystem::path& file) {
 
 IsKind begins_with(std::string_view bytes) {
   return [bytes = std::string(bytes)](const std::filesystem::path& file) {
-    return text_of(MappedFile(file).bytes()).starts_with(bytes);
+    return gpt2::text_of(MappedFile(file).bytes()).starts_with(bytes);
   };
 }
 
