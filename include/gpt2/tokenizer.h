@@ -137,6 +137,9 @@ class Tokenizer {
   /// names. The reference lives as long as the tokenizer.
   [[nodiscard]] const std::vector<std::filesystem::path>& files() const noexcept;
 
+  /// Has no tokens, so that the text of every id is empty.
+  Tokenizer();
+
   struct Impl;
   explicit Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 

@@ -100,7 +100,7 @@ int embed(const Arguments& arguments) {
     settings.embed.layer = read_layer(*settings.layer, engine.model().config());
   }
   std::optional<Tokenizer> tokenizer;
-  if (!settings.tokens) tokenizer = load_tokenizer(settings.model.places.tokenizer);
+  if (!settings.tokens) tokenizer = load_tokenizer(settings.model);
   loading.done();
   embed_lines(settings, engine, tokenizer);
   return 0;

@@ -257,7 +257,7 @@ int inspect(const Arguments& arguments) {
   Progress progress("loading " + settings.model.path.string());
   const Engine engine(load_model(settings.model), settings.model.engine);
   std::optional<Tokenizer> tokenizer;
-  if (!settings.tokens) tokenizer = load_tokenizer(settings.model.places.tokenizer);
+  if (!settings.tokens) tokenizer = load_tokenizer(settings.model);
   progress.done();
   const Config& config = engine.model().config();
 

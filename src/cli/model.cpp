@@ -33,6 +33,11 @@ void add_base_option(Options& options, std::string& base) {
                    "The base of a LoRA adapter (default: the model that the adapter names)");
 }
 
+void add_tokenizer_option(Options& options, std::string& name) {
+  options.add_text("--tokenizer", "DIR|NAME", name,
+                   "Take the tokenizer of this directory or model (default: the model's own)");
+}
+
 Option& add_dtype_option(Options& options, WeightType& dtype) {
   return options.add("--dtype", "f32|f16|bf16|int8|int4",
                      "Convert the weights to this type (default: as stored)",
@@ -54,6 +59,7 @@ void add_engine_options(Options& options, EngineOptions& engine) {
 void add_model_options(Options& options, ModelSettings& settings) {
   add_model_option(options, settings.name);
   add_base_option(options, settings.base);
+  add_tokenizer_option(options, settings.tokenizer);
   add_dtype_option(options, settings.dtype);
   add_engine_options(options, settings.engine);
   add_quiet_option(options);
@@ -133,13 +139,25 @@ Models load_models(const ModelSettings& settings) {
 
 std::size_t draft_bytes(const Model& model) noexcept { return model.parameter_count() * 9 / 16; }
 
-Tokenizer load_tokenizer(const std::filesystem::path& model, bool takes_tokens) {
+Tokenizer load_tokenizer(const ModelSettings& settings, bool takes_tokens) {
+  if (!settings.tokenizer.empty()) return Tokenizer::load(find_model(settings.tokenizer));
   try {
-    return Tokenizer::load(model);
+    return Tokenizer::load(settings.places.tokenizer);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_found || !takes_tokens) throw;
-    throw Error(error.code(), std::string(error.what()) +
-                                  "; or give --tokens and token ids, which need no tokenizer");
+    if (error.code() != ErrorCode::not_found) throw;
+    throw Error(error.code(),
+                concat(error.what(), "; or give --tokenizer and the directory that has one",
+                       takes_tokens ? ", or --tokens and token ids, which need none" : ""));
+  }
+}
+
+std::optional<Tokenizer> find_tokenizer(const ModelSettings& settings) {
+  try {
+    return load_tokenizer(settings, /*takes_tokens=*/false);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found || !settings.tokenizer.empty()) throw;
+    print_error(concat(error.what(), "; without one, requests need token ids"));
+    return std::nullopt;
   }
 }
 

@@ -25,6 +25,7 @@ struct ModelSettings {
   std::string base = {};            ///< of an adapter; empty: the one that it names
   std::filesystem::path path = {};  ///< set by find()
   ModelPlaces places = {};          ///< set by find()
+  std::string tokenizer = {};       ///< the name of a model or directory; "": that of the model
   WeightType dtype = WeightType::stored;
   bool use_mmap = true;
   EngineOptions engine = {};
@@ -43,6 +44,9 @@ Option& add_model_option(Options& options, std::string& name);
 /// Adds --base, which says what model an adapter belongs to.
 void add_base_option(Options& options, std::string& base);
 
+/// Adds --tokenizer.
+void add_tokenizer_option(Options& options, std::string& name);
+
 /// Adds --dtype.
 Option& add_dtype_option(Options& options, WeightType& dtype);
 
@@ -52,7 +56,7 @@ void add_engine_options(Options& options, EngineOptions& engine);
 /// Adds --quiet, after which Progress shows nothing.
 void add_quiet_option(Options& options);
 
-/// Adds --model, --base, --dtype, --kv, --threads and --quiet.
+/// Adds --model, --base, --tokenizer, --dtype, --kv, --threads and --quiet.
 void add_model_options(Options& options, ModelSettings& settings);
 
 /// Adds --draft, which says in `draft` what drafts tokens. `of_auto` says what auto does.
@@ -85,9 +89,12 @@ struct Models {
 [[nodiscard]] std::size_t draft_bytes(const Model& model) noexcept;
 
 /// Loads the tokenizer. If the model has none, the error message also suggests --tokens, provided
-/// that the command `takes_tokens`.
-[[nodiscard]] Tokenizer load_tokenizer(const std::filesystem::path& model,
-                                       bool takes_tokens = true);
+/// that the command `takes_tokens`, and --tokenizer. REQUIRES: settings.find() has been called.
+[[nodiscard]] Tokenizer load_tokenizer(const ModelSettings& settings, bool takes_tokens = true);
+
+/// The same for commands whose requests may have token ids: if the model has none, says so on
+/// standard error, and returns nothing.
+[[nodiscard]] std::optional<Tokenizer> find_tokenizer(const ModelSettings& settings);
 
 /// Returns the token ids of a text. If the vocabulary has no tokens for some bytes of the text,
 /// prints a note on standard error that says how many.

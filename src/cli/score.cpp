@@ -249,7 +249,10 @@ int score(const Arguments& arguments) {
   Progress loading("loading " + settings.model.path.string());
   const Engine engine(load_model(settings.model), settings.model.engine);
   Scorer scorer = {settings, engine, resolved(settings.score, engine.model().config()), {}};
-  if (!settings.tokens) scorer.tokenizer = load_tokenizer(settings.model.places.tokenizer);
+  if (!settings.tokens) {
+    scorer.tokenizer =
+        settings.jsonl ? find_tokenizer(settings.model) : load_tokenizer(settings.model);
+  }
   loading.done();
   if (settings.choices || settings.per_line || settings.jsonl) {
     score_each_line(scorer);

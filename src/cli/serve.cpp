@@ -172,6 +172,9 @@ ChatForm chat_form_of(const std::filesystem::path& model) {
 std::vector<std::string> command_of(const ModelSettings& model) {
   std::vector<std::string> command = {"gpt2", "generate", "-m", model.name};
   if (!model.base.empty()) command.insert(command.end(), {"--base", model.base});
+  if (!model.tokenizer.empty()) {
+    command.insert(command.end(), {"--tokenizer", model.tokenizer});
+  }
   if (model.dtype != WeightType::stored) {
     command.insert(command.end(), {"--dtype", std::string(name_of(model.dtype))});
   }
@@ -187,9 +190,9 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
   const auto [name, model] = name_of_model(text);
   of_model.name = model;
   of_model.find();
-  Tokenizer tokenizer = load_tokenizer(of_model.places.tokenizer, /*takes_tokens=*/false);
+  std::optional<Tokenizer> tokenizer = find_tokenizer(of_model);
   const Engine engine(load_model(of_model), of_model.engine);
-  tokenizer.require_match(engine.model().config());
+  if (tokenizer) tokenizer->require_match(engine.model().config());
   const Config& config = engine.model().config();
   SchedulerOptions scheduler = settings.scheduler;
   // Each scheduler has a share, and the beam search has one, because only one runs at a time.

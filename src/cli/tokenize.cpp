@@ -36,6 +36,7 @@ int tokenize(const Arguments& arguments) {
   options.add_file("-f,--file", file, "Read the text from FILE; -: from standard input")
       .excluded = {"TEXT"};
   add_model_option(options, model.name);
+  add_tokenizer_option(options, model.tokenizer);
   options.add_switch("--decode", decode, "Turn token ids into text");
   options.parse(arguments);
   if (!decode && words.size() > 1) {
@@ -44,7 +45,7 @@ int tokenize(const Arguments& arguments) {
   }
 
   model.find();
-  const Tokenizer tokenizer = Tokenizer::load(model.places.tokenizer);
+  const Tokenizer tokenizer = load_tokenizer(model, /*takes_tokens=*/false);
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   if (words.empty() || text == "-") text = read_input(file);

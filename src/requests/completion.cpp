@@ -249,7 +249,8 @@ std::vector<TokenLogprob> prompt_logprobs(const Engine& engine, const std::vecto
 std::unique_ptr<AnswerForm> completion_form(AnswerHead head,
                                             const std::optional<Tokenizer>& tokenizer,
                                             const CompletionRequest& request) {
-  return std::make_unique<CompletionAnswer>(std::move(head), *tokenizer, request.with_token_ids);
+  return std::make_unique<CompletionAnswer>(std::move(head), tokenizer.value_or(Tokenizer()),
+                                            request.with_token_ids);
 }
 
 Json head_json(const AnswerHead& head, const char* object) {

@@ -94,7 +94,8 @@ class AnswerForm {
   [[nodiscard]] virtual Json end(std::size_t, FinishReason) { return {}; }
 };
 
-/// Writes {"id", "object", "created", "model", "choices", "usage"}. REQUIRES: there is a tokenizer.
+/// Writes {"id", "object", "created", "model", "choices", "usage"}. Without a tokenizer, texts are
+/// empty, and the answer has the ids of its tokens.
 [[nodiscard]] std::unique_ptr<AnswerForm> completion_form(AnswerHead head,
                                                           const std::optional<Tokenizer>& tokenizer,
                                                           const CompletionRequest& request);

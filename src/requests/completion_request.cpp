@@ -148,7 +148,8 @@ CompletionRequest read_completion_request(const json& body, const RequestContext
   read_best_of(members, request, context.max_choices);
   read_beams(members, request);
   request.echo = members.flag("echo").value_or(false);
-  request.with_token_ids = members.flag("return_token_ids").value_or(false);  // vLLM's
+  request.with_token_ids =
+      members.flag("return_token_ids").value_or(false) || !context.tokenizer;  // vLLM's
   RequestContext own = context;
   own.truncate = members.flag("truncate").value_or(context.truncate);
   own.max_length = read_max_length(members, context.max_length);

@@ -144,7 +144,7 @@ Request read_as(const json& body, const RequestContext& context) {
 // The same for OpenAI's answers that consist of texts.
 template <auto read>
 Request read_texts_as(const json& body, const RequestContext& context) {
-  if (!context.tokenizer) reject("a run of this kind needs a tokenizer, found NULL");
+  if (!context.tokenizer) reject("a chat needs a tokenizer, and there is none: continue token ids instead");
   return read(body, context);
 }
 
@@ -156,7 +156,7 @@ InspectionRequest read_page_request(const json& body, const RequestContext& cont
 
 constexpr RunKind kKinds[] = {
     {"generate", read_as<read_completion_request>, own_form, /*is_own=*/true},
-    {"completions", read_texts_as<read_completion_request>, completion_form, false, "cmpl-"},
+    {"completions", read_as<read_completion_request>, completion_form, false, "cmpl-"},
     {"chat", read_texts_as<read_chat_request>, chat_form, false, "chatcmpl-"},
     {"embeddings", read_as<read_embedding_request>},
     {"score", read_as<read_texts_to_score>, nullptr, /*is_own=*/true},

@@ -14,7 +14,8 @@ namespace gpt2::serve {
 
 /// A model that the server answers with.
 struct ServedModel {
-  ServedModel(std::string id, Engine computes, Tokenizer texts, const SchedulerOptions& options)
+  ServedModel(std::string id, Engine computes, std::optional<Tokenizer> texts,
+              const SchedulerOptions& options)
       : name(std::move(id)),
         engine(std::move(computes)),
         tokenizer(std::move(texts)),
@@ -24,7 +25,7 @@ struct ServedModel {
 
   std::string name;  ///< by which requests choose it
   Engine engine;
-  std::optional<Tokenizer> tokenizer;  ///< always set; requests take an optional one
+  std::optional<Tokenizer> tokenizer;  ///< without one, requests have token ids
   Config config;
   Scheduler scheduler;      ///< used by the worker alone
   std::size_t beam_memory;  ///< that a beam search may take, in bytes: as much as the scheduler

@@ -221,7 +221,7 @@ HttpAnswer Service::post_detokenize(const HttpRequest& request) {
   const TokenReader reader = {model.tokenizer, model.config.vocab_size, nullptr};
   const std::vector<TokenId> tokens = reader.read_ids(members.need("tokens"), "tokens");
   members.refuse_others();
-  return json_answer(200, {{"prompt", model.tokenizer->decode(tokens)}});
+  return json_answer(200, {{"prompt", model.tokenizer.value_or(Tokenizer()).decode(tokens)}});
 }
 
 void Service::run(const RunKind& kind, const HttpRequest& request,

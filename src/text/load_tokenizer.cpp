@@ -217,6 +217,8 @@ std::shared_ptr<const Tokenizer::Impl> load_from(Folder folder) {
 
 }  // namespace
 
+Tokenizer::Tokenizer() : impl_(std::make_shared<const Impl>()) {}
+
 Tokenizer Tokenizer::load(const fs::path& path) {
   return Tokenizer(load_from(Folder(directory_of(find_places(path).tokenizer))));
 }

@@ -60,8 +60,8 @@ int batch(const Arguments& arguments) {
   check_limits(settings.defaults, model.config());
   std::optional<Tokenizer> tokenizer;
   if (!settings.defaults.tokens) {
-    tokenizer = load_tokenizer(settings.model.places.tokenizer, /*takes_tokens=*/!settings.openai);
-    tokenizer->require_match(model.config());
+    tokenizer = settings.lines ? load_tokenizer(settings.model) : find_tokenizer(settings.model);
+    if (tokenizer) tokenizer->require_match(model.config());
   }
   loading.done();
 

@@ -189,7 +189,7 @@ int generate(const Arguments& arguments) {
   const auto [model, draft] = load_models(settings.model);
   std::optional<Tokenizer> tokenizer;
   if (!settings.writing.tokens) {
-    tokenizer = load_tokenizer(settings.model.places.tokenizer, /*takes_tokens=*/!settings.talks);
+    tokenizer = load_tokenizer(settings.model, /*takes_tokens=*/!settings.talks);
   }
   loading.done();
 
