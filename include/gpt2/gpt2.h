@@ -181,8 +181,8 @@ GPT2_API gpt2_status gpt2_find_model(const char* name, gpt2_bytes** path);
 /// converts the matrices while loading; without it, the mapped file is used in place and must not
 /// change. "base": for a LoRA adapter of PEFT, the name of its base, instead of the one that it
 /// names itself. `on_progress` may be NULL. GPT2_NOT_FOUND, GPT2_INVALID_FILE and GPT2_UNSUPPORTED
-/// name the file; GPT2_CANCELLED if on_progress stopped it. Cost: milliseconds; with another dtype, 0.2
-/// seconds for GPT-2 124M on all cores.
+/// name the file; GPT2_CANCELLED if on_progress stopped it. Cost: milliseconds; with another dtype,
+/// 0.2 seconds for GPT-2 124M on all cores.
 ///
 /// Example:
 ///   gpt2_model* small = NULL;
@@ -552,15 +552,17 @@ GPT2_API void gpt2_scheduler_free(gpt2_scheduler* scheduler);
 ///                  "truncate" ...                          `gpt2 batch`
 ///   "completions"  OpenAI's completions and chat:        the body of OpenAI's answer
 ///   "chat"         "prompt" or "messages" and so on
+///   "responses"    OpenAI's responses: "input"           the body of OpenAI's answer
 ///   "embeddings"   OpenAI's: "input"                     the body of OpenAI's answer
 ///   "score"        "texts"                               the perplexity and log-probabilities
 ///   "choices"      "context", "choices"                  the log-probability of each choice
 ///   "inspect"      "prompt"                              the JSON of `gpt2 inspect --json`
 ///   "inspect_page" "prompt"                              the page of `gpt2 inspect -o`, as a text
 ///
-/// A "generate" run has the defaults of the command: temperature 0.8, top_k 40, seed 0 and
-/// max_new_tokens 256. It also takes "stop_tokens" (ids that end the text, too), "prompt_lookup"
-/// (drafts tokens from the text so far), "max_draft_tokens", "constant_draft" and "hash_logits".
+/// Runs have the defaults of the command: temperature 0.8, top_k 40, seed 0 (or "random") and
+/// max_new_tokens 256, but 16 for "completions". A "generate" run also takes "stop_tokens" (ids
+/// that end the text, too), "prompt_lookup" (drafts tokens from the text so far),
+/// "max_draft_tokens", "constant_draft" and "hash_logits".
 ///
 /// `tokenizer` may be NULL: texts are then given and returned as token ids. `callbacks` may be
 /// NULL. GPT2_INVALID_ARGUMENT for an unknown kind, for JSON that is not an object, for an unknown

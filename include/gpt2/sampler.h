@@ -57,7 +57,8 @@ struct ExponentialDecay {
 /// have them. They act so early because OpenAI defines them on the model's own logits, and so that
 /// tokens that a later option removes or forces stay removed or forced.
 ///
-/// With the defaults, tokens are drawn from the model's own distribution. An option with its
+/// With the defaults, tokens are drawn from the model's own distribution. (The command, the server,
+/// C and Python have others: a temperature of 0.8, and a top_k of 40.) An option with its
 /// default value costs nothing. The cost of an option that names tokens is proportional to the
 /// number of these tokens.
 ///

@@ -77,7 +77,7 @@ RunEvents events_of(const RunStatePointer& state) {
 
 // Returns the defaults of our own requests, with what the callbacks say.
 GenerationOptions defaults_of(const RunStatePointer& state) {
-  GenerationOptions options = own_defaults();
+  GenerationOptions options = request_defaults();
   const gpt2_callbacks& callbacks = state->callbacks;
   if (callbacks.draft) options.draft = checked(callbacks.draft).model;
   if (!callbacks.on_scores) return options;
@@ -98,7 +98,8 @@ std::unique_ptr<Run> run_of(const std::string& name, SharedScheduler& of,
                             const std::optional<Tokenizer>& tokenizer, JsonArgument& body,
                             const RunStatePointer& state) {
   const RunKind& kind = run_kind(name);
-  const GenerationOptions defaults = kind.is_own ? defaults_of(state) : openai_defaults();
+  GenerationOptions defaults = kind.is_own ? defaults_of(state) : request_defaults();
+  if (!kind.is_own) defaults.max_new_tokens = kCompletionTokens;
   const Config& config = of.engine.model().config();
   RequestContext context = {tokenizer, config, defaults};
   if (kind.is_own) {
@@ -218,7 +219,7 @@ gpt2_status gpt2_sampler_new(const char* options, size_t vocab_size, gpt2_on_sco
   return guard_new(out, [&] {
     JsonArgument given(options, "the options");
     gpt2::Members& members = given.members();
-    gpt2::GenerationOptions generation = gpt2::own_defaults();
+    gpt2::GenerationOptions generation = gpt2::request_defaults();
     gpt2::SequenceLimits limits;
     if (const nlohmann::json* const ids = members.find("eos_token_id")) {
       const gpt2::TokenReader reader = {std::nullopt, vocab_size};

@@ -14,6 +14,7 @@
 #include "base/paths.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/generate/writing.h"
 #include "cli/model.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
@@ -25,12 +26,13 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kServeDetails =
-    R"(The server answers OpenAI's API: POST /v1/completions, /v1/chat/completions and
-/v1/embeddings, GET /v1/models; besides, POST /tokenize, /detokenize and /inspect, GET /options,
+    R"(The server answers OpenAI's API: POST /v1/completions, /v1/chat/completions, /v1/responses
+and /v1/embeddings, GET /v1/models; besides, POST /tokenize, /detokenize and /inspect, GET /options,
 /health and /metrics. In a browser, its address is a page in which the model writes.
 
 Each text is the one that gpt2 generate writes with the same options, whatever else the server does;
-without a seed, it has seed 0. Every option that GET /options shows can be set by its name.
+without a seed, it has seed 0. Every option that GET /options shows can be set by its name; the
+options below are the defaults, and what a request says wins.
 
 Ctrl-C or SIGTERM ends the server: it refuses new requests, and answers those that it has.
 
@@ -38,12 +40,14 @@ Examples:
   gpt2 serve
   gpt2 serve -m gpt2 --dtype int8 --port 8000
   gpt2 serve -m gpt-3.5-turbo=gpt2-stories --port 0
+  gpt2 serve --temperature 0.5 --seed random
   curl localhost:8080/v1/completions -d '{"prompt": "Once", "seed": 1}')";
 
 struct ServeSettings {
   ModelSettings model;
   std::vector<std::string> models;
   std::optional<ChatForm> chat;  // not set: that of the model's config
+  Writing writing;               // the defaults of requests
   std::string key_file;
   unsigned idle_timeout = 60;
   unsigned grace = 30;
@@ -126,7 +130,13 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
               [&settings](const std::string&) { settings.model.use_mmap = false; });
   add_address_options(options, settings);
   add_limit_options(options, settings);
+  settings.writing.options.max_new_tokens = kCompletionTokens;
+  options.begin_group("Defaults of requests");
+  add_hf_defaults(options, settings.writing);
+  add_writing_options(options, settings.writing, /*of_one_text=*/false);
+  options.at("--seed").help += "; random: another one for each request";
   options.parse(arguments);
+  take_given(settings.writing, options);
   if (settings.models.empty()) settings.models.push_back(settings.model.name);
   serve::ServiceOptions& service = settings.server.service;
   if (!settings.key_file.empty()) service.access.keys.add_file(settings.key_file);
@@ -184,6 +194,20 @@ std::vector<std::string> command_of(const ModelSettings& model) {
   return command;
 }
 
+// Sets what the model's requests do not set, as the options and --hf-defaults say. A max_length is
+// not taken, because it would refuse prompts that are longer.
+void set_defaults(serve::ServedModel& served, Writing writing, const std::filesystem::path& model) {
+  const std::size_t tokens = writing.options.max_new_tokens;
+  take_hf_defaults(writing, nullptr, model);
+  if (writing.max_length) writing.options.max_new_tokens = tokens;
+  check_limits(writing, served.config);
+  add_bad_words(writing.options.sampling, writing.bad_words, *served.tokenizer);
+  served.limits_chats = writing.given.contains("--max-new-tokens") ||
+                        (writing.has_hf_defaults && !writing.max_length);
+  served.draws_seed = writing.draws_seed;
+  served.defaults = std::move(writing.options);
+}
+
 std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
                                                 const std::string& text, std::size_t models) {
   ModelSettings of_model = settings.model;
@@ -200,7 +224,7 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
       std::max(available_memory() / 2 / (models + 1),
                Session::memory_bytes(config, engine.kv_type(), config.n_positions));
   auto served = std::make_unique<serve::ServedModel>(name, engine, std::move(tokenizer), scheduler);
-  served->defaults = openai_defaults();
+  set_defaults(*served, settings.writing, of_model.places.config);
   served->chat = settings.chat ? *settings.chat : chat_form_of(of_model.places.config);
   served->command = command_of(of_model);
   served->created = seconds_of(last_write_time(of_model.path));

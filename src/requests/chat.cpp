@@ -22,12 +22,8 @@ constexpr std::size_t kMaxTopLogprobs = 20;                                  // 
 constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();  // of max_new_tokens
 constexpr std::string_view kUser = "User:", kAssistant = "Assistant:";
 
-enum class Role { system, user, assistant };
-
-struct Message {
-  Role role;
-  std::string content;
-};
+using Role = ChatRole;
+using Message = ChatMessage;
 
 Role read_role(Members& members) {
   const json& role = members.need("role");
@@ -44,14 +40,17 @@ bool has_text(const json& value, const char* key, std::string_view text) {
 }
 
 // Reads a content: a text, or a list of parts, all of which must be texts.
-std::string read_content(const json& content, const std::string& name) {
+std::string read_content(const json& content, const std::string& name,
+                         std::span<const std::string_view> types) {
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array()) reject(name, ": expected a text, found ", content.type_name());
   std::string text;
   for (std::size_t i = 0; i < content.size(); ++i) {
     const json& part = content[i];
-    if (!has_text(part, "type", "text")) {
-      reject(name, "[", i, "]: expected a part of the type \"text\": the model reads texts");
+    const auto is_type = [&](std::string_view type) { return has_text(part, "type", type); };
+    if (std::ranges::none_of(types, is_type)) {
+      reject(name, "[", i, "]: expected a part of the type \"", types.front(),
+             "\": the model reads texts");
     }
     const auto found = part.find("text");
     if (found == part.end() || !found->is_string()) {
@@ -61,23 +60,6 @@ std::string read_content(const json& content, const std::string& name) {
     text += found->get_ref<const std::string&>();
   }
   return text;
-}
-
-std::vector<Message> read_messages(Members& body) {
-  const json& list = body.need("messages");
-  if (!list.is_array() || list.empty()) body.refuse("messages", "a list of at least one message");
-  std::vector<Message> messages;
-  for (const json& one : list) {
-    const std::string name = concat("messages[", messages.size(), "]");
-    if (!one.is_object()) reject(name, ": expected an object, found ", one.type_name());
-    Members members(one, name + ".");
-    const Role role = read_role(members);
-    std::string content = read_content(members.need("content"), name + ".content");
-    members.ignore({"name", "refusal", "annotations"});
-    members.refuse_others();
-    messages.push_back({role, std::move(content)});
-  }
-  return messages;
 }
 
 std::vector<TokenId> dialog(const std::vector<Message>& messages, const TokenReader& reader,
@@ -123,24 +105,6 @@ void read_logprobs(Members& members, CompletionRequest& request) {
   if (request.with_logprobs) request.options.top_logprobs = top.value_or(0);
 }
 
-// Refuses what a model that continues texts cannot do.
-void refuse_tools(Members& members) {
-  for (const char* const name : {"tools", "tool_choice", "functions", "function_call", "audio"}) {
-    const json* const value = members.find(name);
-    if (value == nullptr || is_text(*value, "none")) continue;
-    if (value->is_array() && value->empty()) continue;
-    reject(name, ": the model cannot do this: remove it");
-  }
-  const json* const modalities = members.find("modalities");
-  if (modalities != nullptr && *modalities != json::array({"text"})) {
-    members.refuse("modalities", "[\"text\"], the only form of an answer");
-  }
-  const json* const format = members.find("response_format");
-  if (format != nullptr && !(format->size() == 1 && has_text(*format, "type", "text"))) {
-    members.refuse("response_format", "{\"type\":\"text\"}, the only form of an answer");
-  }
-}
-
 Json top_json(const Tokenizer& tokenizer, TokenId id, float logprob) {
   const std::string_view bytes = tokenizer.bytes(id);
   Json numbers = Json::array();
@@ -171,11 +135,6 @@ Json chat_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenId> tok
     content.push_back(std::move(token));
   }
   return {{"content", content}, {"refusal", nullptr}};
-}
-
-// The text of an answer without the space between "Assistant:" and its first word.
-std::string chat_content(const std::string& text) {
-  return text.starts_with(' ') ? text.substr(1) : text;
 }
 
 class ChatAnswer : public AnswerForm {
@@ -215,7 +174,7 @@ class ChatAnswer : public AnswerForm {
     return chat_chunk_json(head_, index, delta, logprobs, {});
   }
 
-  [[nodiscard]] Json end(std::size_t index, FinishReason reason) override {
+  [[nodiscard]] Json end(std::size_t index, FinishReason reason, std::size_t) override {
     return chat_chunk_json(head_, index, Json::object(), nullptr, reason);
   }
 
@@ -227,42 +186,100 @@ class ChatAnswer : public AnswerForm {
 
 }  // namespace
 
-CompletionRequest read_chat_request(const json& body, const RequestContext& context) {
-  CompletionRequest request = {.options = context.defaults};
-  request.options.max_new_tokens = kUnlimited;
-  Members members(body);
-  members.ignore({"user", "metadata", "store", "service_tier", "parallel_tool_calls",
-                  "prompt_cache_key", "reasoning_effort", "safety_identifier", "verbosity"});
-  static_cast<void>(members.text("model"));
-  const std::vector<Message> messages = read_messages(members);
-  std::vector<TokenId> prompt = prompt_of(members, messages, context);
-  read_options(members, request.options, {"logprobs"});
-  for (const char* const other : {"max_tokens", "max_new_tokens"}) {
-    members.refuse_both("max_completion_tokens", other);
+std::vector<ChatMessage> read_messages(Members& body, const char* list_name,
+                                       std::span<const std::string_view> types) {
+  const json& list = body.need(list_name);
+  if (!list.is_array() || list.empty()) body.refuse(list_name, "a list of at least one message");
+  std::vector<Message> messages;
+  for (const json& one : list) {
+    const std::string name = concat(list_name, "[", messages.size(), "]");
+    if (!one.is_object()) reject(name, ": expected an object, found ", one.type_name());
+    Members members(one, name + ".");
+    if (members.text("type").value_or("message") != "message") {
+      members.refuse("type", "\"message\", because the model has no other items");
+    }
+    const Role role = read_role(members);
+    std::string content = read_content(members.need("content"), name + ".content", types);
+    members.ignore({"name", "refusal", "annotations", "id", "status"});
+    members.refuse_others();
+    messages.push_back({role, std::move(content)});
   }
-  const auto count = members.count("max_completion_tokens", 0, kMaxOptionTokens);
-  if (count) request.options.max_new_tokens = *count;
-  read_logprobs(members, request);
-  read_answer_members(members, request, context);
-  request.best_of = request.n;
-  refuse_tools(members);
+  return messages;
+}
+
+void refuse_tools(Members& members) {
+  for (const char* const name : {"tools", "tool_choice", "functions", "function_call", "audio"}) {
+    const json* const value = members.find(name);
+    if (value == nullptr || is_text(*value, "none")) continue;
+    if (value->is_array() && value->empty()) continue;
+    reject(name, ": the model cannot do this: remove it");
+  }
+  const json* const modalities = members.find("modalities");
+  if (modalities != nullptr && *modalities != json::array({"text"})) {
+    members.refuse("modalities", "[\"text\"], the only form of an answer");
+  }
+}
+
+void check_text_format(Members& members, const char* name) {
+  const json* const format = members.find(name);
+  if (format != nullptr && !(format->size() == 1 && has_text(*format, "type", "text"))) {
+    members.refuse(name, "{\"type\":\"text\"}, the only form of an answer");
+  }
+}
+
+std::string chat_content(const std::string& text) {
+  return text.starts_with(' ') ? text.substr(1) : text;
+}
+
+CompletionRequest begin_chat(const RequestContext& context) {
+  CompletionRequest request = {.options = context.defaults};
+  if (!context.limits_chats) request.options.max_new_tokens = kUnlimited;
+  return request;
+}
+
+void add_chat(CompletionRequest& request, Members& members,
+              const std::vector<ChatMessage>& messages, const RequestContext& context,
+              const char* max_tokens) {
+  std::vector<TokenId> prompt = prompt_of(members, messages, context);
+  std::size_t& limit = request.options.max_new_tokens;
+  for (const char* const other : {"max_tokens", "max_new_tokens"}) {
+    members.refuse_both(max_tokens, other);
+  }
   RequestContext own = context;
-  own.prompt_name = "messages";
   own.truncate = members.flag("truncate").value_or(context.truncate);
   own.max_length = read_max_length(members, context.max_length);
-  if (count) own.max_length.reset();
+  if (const auto count = members.count(max_tokens, 0, kMaxOptionTokens)) {
+    limit = *count;
+    own.max_length.reset();
+  }
   members.refuse_others();
   if (context.chat == ChatForm::transcript) {
     request.options.stop.push_back(concat("\n", kUser));
     request.own_stops = 1;
   }
   // If the prompt loses its beginning, an answer without a limit gets half of the context.
-  const bool is_unlimited = request.options.max_new_tokens == kUnlimited;
   const std::size_t positions = context.config.n_positions;
-  if (is_unlimited) {
-    request.options.max_new_tokens = prompt.size() > positions ? (positions + 1) / 2 : positions;
-  }
+  if (limit == kUnlimited) limit = prompt.size() > positions ? (positions + 1) / 2 : positions;
   add_prompt(request, std::move(prompt), own);
+}
+
+CompletionRequest read_chat_request(const json& body, const RequestContext& context) {
+  CompletionRequest request = begin_chat(context);
+  Members members(body);
+  members.ignore({"user", "metadata", "store", "service_tier", "parallel_tool_calls",
+                  "prompt_cache_key", "reasoning_effort", "safety_identifier", "verbosity"});
+  static_cast<void>(members.text("model"));
+  constexpr std::string_view kTypes[] = {"text"};
+  const std::vector<Message> messages = read_messages(members, "messages", kTypes);
+  read_request_options(members, request, context, {"logprobs"});
+  read_logprobs(members, request);
+  read_answer_members(members, request, context);
+  request.best_of = request.n;
+  refuse_tools(members);
+  check_text_format(members, "response_format");
+  RequestContext own = context;
+  own.prompt_name = "messages";
+  add_chat(request, members, messages, own, "max_completion_tokens");
   return request;
 }
 

@@ -196,7 +196,7 @@ class CompletionAnswer : public AnswerForm {
     return chunk(index, text, {}, tokens, scores.empty() ? Json() : lists.take());
   }
 
-  [[nodiscard]] Json end(std::size_t index, FinishReason reason) override {
+  [[nodiscard]] Json end(std::size_t index, FinishReason reason, std::size_t) override {
     return completion_chunk_json(head_, index, "", nullptr, reason);
   }
 

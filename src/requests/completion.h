@@ -70,7 +70,8 @@ void keep_best(CompletedPrompt& prompt, std::size_t n);
                                                         std::function<void(double)> progress = {});
 
 /// The form of the answers of one kind: OpenAI's completions or chat, or our own. One object serves
-/// one answer, because the parts of a stream depend on those before. Our own form has no parts.
+/// one answer, because the parts of a stream depend on those before. A part may be an array of
+/// several. Our own form has no parts.
 class AnswerForm {
  public:
   virtual ~AnswerForm() = default;
@@ -90,8 +91,8 @@ class AnswerForm {
     return {};
   }
 
-  /// The last part of the choice.
-  [[nodiscard]] virtual Json end(std::size_t, FinishReason) { return {}; }
+  /// The last part of the choice, which has this number of tokens.
+  [[nodiscard]] virtual Json end(std::size_t, FinishReason, std::size_t) { return {}; }
 };
 
 /// Writes {"id", "object", "created", "model", "choices", "usage"}. Without a tokenizer, texts are

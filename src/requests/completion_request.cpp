@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/json.h"
 #include "requests/options.h"
 #include "requests/tokens.h"
 
@@ -88,11 +89,20 @@ void read_draft_members(Members& members, GenerationOptions& options, const Toke
 
 }  // namespace
 
-GenerationOptions openai_defaults() {
-  return {.max_new_tokens = 16, .sampling = {.temperature = 1.0f, .top_k = 0}};
-}
+GenerationOptions request_defaults() { return {.sampling = {.temperature = 0.8f, .top_k = 40}}; }
 
-GenerationOptions own_defaults() { return {.sampling = {.temperature = 0.8f, .top_k = 40}}; }
+void read_request_options(Members& members, CompletionRequest& request,
+                          const RequestContext& context,
+                          std::initializer_list<std::string_view> left_out) {
+  const json* const seed = members.find("seed");
+  request.draws_seed = seed == nullptr ? context.draws_seed : is_text(*seed, "random");
+  std::vector<std::string_view> rows(left_out);
+  if (request.draws_seed) {
+    request.options.sampling.seed = random_seed();
+    rows.emplace_back("seed");
+  }
+  read_options(members, request.options, rows);
+}
 
 void read_answer_members(Members& members, CompletionRequest& request,
                          const RequestContext& context) {
@@ -142,7 +152,7 @@ CompletionRequest read_completion_request(const json& body, const RequestContext
       is_null ? std::vector(1, std::vector<TokenId>())
               : reader.read_list(members.need("prompt"), "prompt", context.max_prompts);
   if (context.with_drafts) read_draft_members(members, request.options, reader);
-  read_options(members, request.options);
+  read_request_options(members, request, context);
   request.with_logprobs = request.options.top_logprobs.has_value();
   read_answer_members(members, request, context);
   read_best_of(members, request, context.max_choices);

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpt2/beam_search.h"
@@ -41,8 +43,10 @@ struct RequestContext {
   std::size_t max_prompts = kMaxPrompts;            ///< or other texts
   std::size_t max_choices = 128;                    ///< for each prompt, as in OpenAI's API
   ChatForm chat = ChatForm::transcript;
-  bool with_drafts = false;  ///< whether requests may have "prompt_lookup", "constant_draft",
-                             ///< "max_draft_tokens", "hash_logits" and "stop_tokens"
+  bool limits_chats = false;  ///< whether max_new_tokens limits a chat, too; else it may be endless
+  bool draws_seed = false;    ///< whether a request without a seed gets one at random
+  bool with_drafts = false;   ///< whether requests may have "prompt_lookup", "constant_draft",
+                              ///< "max_draft_tokens", "hash_logits" and "stop_tokens"
 };
 
 /// A prompt to be continued.
@@ -61,6 +65,7 @@ struct CompletionRequest {
   std::size_t n = 1;               ///< how many texts the answer has for each prompt
   std::size_t best_of = 1;         ///< how many texts are written for each prompt
   std::size_t first = 0;           ///< texts before this one, of those of all prompts, are left out
+  bool draws_seed = false;         ///< whether the seed was drawn at random, so an answer tells it
   std::size_t own_stops = 0;       ///< how many strings a chat has added to options.stop
   bool echo = false;               ///< whether the answer repeats the prompts
   bool stream = false;             ///< whether the answer is sent while it is being written
@@ -71,16 +76,21 @@ struct CompletionRequest {
   std::size_t truncated = 0;       ///< tokens at the beginning of prompts that were left out
 };
 
-/// The defaults of OpenAI's completions: 16 tokens, and a temperature of 1 without a filter.
-[[nodiscard]] GenerationOptions openai_defaults();
+/// The defaults of requests at every door: a temperature of 0.8, and the 40 likeliest tokens.
+[[nodiscard]] GenerationOptions request_defaults();
 
-/// The defaults of the command: a temperature of 0.8, and the 40 likeliest tokens.
-[[nodiscard]] GenerationOptions own_defaults();
+/// max_new_tokens of OpenAI's completions by default.
+inline constexpr std::size_t kCompletionTokens = 16;
 
 /// Returns the request in the body, which is a JSON object. Throws Error for anything that the API
 /// would refuse, that the model cannot do, or whose name is unknown.
 [[nodiscard]] CompletionRequest read_completion_request(const nlohmann::json& body,
                                                         const RequestContext& context);
+
+/// Reads the options of the table, but for the rows that are `left_out`. "seed" may be "random".
+void read_request_options(Members& members, CompletionRequest& request,
+                          const RequestContext& context,
+                          std::initializer_list<std::string_view> left_out = {});
 
 /// Reads "n" or "num_return_sequences", "stream" and "stream_options" into the request.
 void read_answer_members(Members& members, CompletionRequest& request,

@@ -19,6 +19,7 @@ struct CompletionRun::News {
   std::vector<TokenId> tokens = {};
   std::vector<TokenLogprob> scores = {};
   std::optional<FinishReason> reason = {};  // until it is
+  std::size_t length = 0;                   // in tokens, of a text that has ended
 };
 
 // What a run shares with its texts, which the scheduler may still hold when the run is gone.
@@ -243,7 +244,9 @@ void CompletionRun::take(Text& text) {
   try {
     ended.result = text.future.get();
     ended.text = std::move(text.written->text);
-    if (request_.stream) link_->news[text.index].reason = ended.result.finish_reason;
+    if (!request_.stream) return;
+    link_->news[text.index].reason = ended.result.finish_reason;
+    link_->news[text.index].length = ended.result.tokens.size();
   } catch (...) {
     ended.error = std::current_exception();
     if (link_->events.on_choice) return;
@@ -329,6 +332,12 @@ RunTokens CompletionRun::tokens() {
 // its own.
 std::vector<Json> CompletionRun::take_parts() {
   std::vector<Json> parts;
+  const auto add = [&](Json part) {
+    if (!part.is_array()) part = Json::array({std::move(part)});
+    for (Json& one : part) {
+      if (!one.is_null()) parts.push_back(std::move(one));
+    }
+  };
   for (std::size_t i = 0; i < link_->news.size(); ++i) {
     News& news = link_->news[i];
     const auto reason = std::exchange(news.reason, std::nullopt);
@@ -336,21 +345,20 @@ std::vector<Json> CompletionRun::take_parts() {
     const bool has_part = !news.text.empty() || !news.scores.empty() || has_ids;
     if ((has_part || reason) && !std::exchange(has_begun_, true)) {
       for (std::size_t j = 0; j < link_->news.size(); ++j) {
-        Json first = form_->begin(j, request_, prompt_of(j));
-        if (!first.is_null()) parts.push_back(std::move(first));
+        add(form_->begin(j, request_, prompt_of(j)));
       }
     }
     if (has_part) {
-      parts.push_back(form_->part(i, news.text, news.tokens, news.scores));
-      news = {};
+      add(form_->part(i, news.text, news.tokens, news.scores));
+      news = {.length = news.length};
     }
-    if (reason && *reason != FinishReason::cancelled) parts.push_back(form_->end(i, *reason));
+    if (reason && *reason != FinishReason::cancelled) add(form_->end(i, *reason, news.length));
   }
   if (!request_.include_usage) return parts;
   // As OpenAI documents, all parts have this member; it is null except in the last one.
   for (Json& part : parts) part["usage"] = nullptr;
   if (finished() && !error_ && !std::exchange(has_usage_, true)) {
-    Json& last = parts.emplace_back(form_->end(0, FinishReason::length));
+    Json& last = parts.emplace_back(form_->end(0, FinishReason::length, 0));
     last["choices"] = Json::array();
     last["usage"] = usage_json(result());
   }

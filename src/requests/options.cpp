@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/fail.h"
+#include "base/system/process.h"
 #include "generate/options/option_codec.h"
 
 namespace gpt2 {
@@ -18,7 +19,8 @@ void read_field(Members& members, const Field& row, Values& values, const char* 
   const Field field = of_requests(row);
   using Codec = OptionCodec<typename Field::Value>;
   if (!Codec::read(*value, field.range, values.*field.member)) {
-    members.refuse(name, Codec::form(field.range).json);
+    const bool is_seed = std::string_view(name) == "seed";
+    members.refuse(name, concat(Codec::form(field.range).json, is_seed ? " or \"random\"" : ""));
   }
 }
 
@@ -65,7 +67,7 @@ bool is_option(std::string_view name) {
 }
 
 void read_options(Members& members, GenerationOptions& options,
-                  std::initializer_list<std::string_view> left_out) {
+                  std::span<const std::string_view> left_out) {
   for_each_field(options, [&](const auto& field, auto& values) {
     const std::string_view name = field.name;
     if (std::ranges::count(left_out, name) != 0) return;
@@ -79,6 +81,12 @@ void read_options(Members& members, GenerationOptions& options,
     read_field(members, field, values, field.name);
   });
   if (!members.flag("do_sample").value_or(true)) options.sampling.temperature = 0.0f;
+}
+
+std::uint64_t random_seed() {
+  std::uint32_t bits = 0;
+  if (fill_with_random(std::as_writable_bytes(std::span(&bits, 1)))) return bits;
+  reject("this system gives no random numbers");
 }
 
 void read_beam_options(Members& members, BeamOptions& options) {

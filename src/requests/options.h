@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstddef>
-#include <initializer_list>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "generate/options/check_options.h"  // for the doors
@@ -41,7 +42,11 @@ void for_each_field(GenerationOptions& generation, const Visitor& visit) {
 /// and "do_sample". Does not read the rows that are `left_out`. Throws Error for a value that an
 /// option cannot have. Combinations of options are checked only when the text begins.
 void read_options(Members& members, GenerationOptions& options,
-                  std::initializer_list<std::string_view> left_out = {});
+                  std::span<const std::string_view> left_out = {});
+
+/// Returns a seed from the system's random numbers: of 32 bits only, because a short number is
+/// easier to type again.
+[[nodiscard]] std::uint64_t random_seed();
 
 /// Sets the options of beam search that the object has. Throws Error as read_options() does.
 void read_beam_options(Members& members, BeamOptions& options);

@@ -68,7 +68,7 @@ void add_completion(Json& record, const CompletionRequest& request,
   record["prompt_tokens"] = choice.result.prompt_tokens;
   if (request.lost_bytes != 0) record["lost_bytes"] = request.lost_bytes;
   if (request.truncated != 0) record["truncated"] = request.truncated;
-  add_text(record, request, tokenizer, choice);
+  add_text(record, request, tokenizer, choice, request.draws_seed);
 }
 
 std::unique_ptr<AnswerForm> own_form(AnswerHead, const std::optional<Tokenizer>& tokenizer,
@@ -87,7 +87,7 @@ Json request_json(const GenerationConfig& config) {
   result["do_sample"] = config.do_sample;
   for_each_sampling_field([&](const auto& field) {
     const bool is_unused = field.role == OptionRole::draws && !config.do_sample;
-    if (!is_unused) add(field, config.sampling, own_defaults().sampling);
+    if (!is_unused) add(field, config.sampling, request_defaults().sampling);
   });
   if (searches) {
     for_each_beam_field([&](const auto& field) { add(field, config.beams, BeamOptions()); });

@@ -184,7 +184,8 @@ HttpAnswer Service::get_page(const HttpRequest&) {
 }
 
 HttpAnswer Service::get_options(const HttpRequest&) {
-  return json_answer(200, {{"options", option_list(openai_defaults(), own_defaults())}});
+  return json_answer(200,
+                     {{"options", option_list(models_.front()->defaults, request_defaults())}});
 }
 
 HttpAnswer Service::get_models(const HttpRequest& request) {

@@ -38,10 +38,9 @@ std::vector<json> records(const std::string& text) {
   return result;
 }
 
-// What gpt2 generate writes for a prompt with OpenAI's defaults.
+// What gpt2 generate writes for a prompt with this sequence.
 json alone(const std::string& prompt, std::size_t sequence, Words more = {}) {
-  Words words = {"--json",     "--temperature",         "1", "--top-k", "0",
-                 "--sequence", std::to_string(sequence)};
+  Words words = {"--json", "--sequence", std::to_string(sequence)};
   words.insert(words.end(), more.begin(), more.end());
   words.insert(words.end(), {"-p", prompt});
   return json::parse(run(words).out);

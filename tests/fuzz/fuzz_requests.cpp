@@ -39,7 +39,7 @@ void check(const CompletionRequest& request) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::optional<Tokenizer> tokenizer = test::bundled::tokenizer();
-  static const GenerationOptions defaults = openai_defaults();
+  static const GenerationOptions defaults = request_defaults();
   RequestContext context = {tokenizer, config(), defaults};
   nlohmann::json body;
   bool is_object = false;

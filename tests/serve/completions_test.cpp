@@ -8,9 +8,11 @@
 
 #include "serve/answers.h"
 #include "serve/schema.h"
+#include "support/alphabet_model.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/is_slow.h"
+#include "support/temporary_directory.h"
 #include "support/test_server.h"
 
 namespace gpt2::test::completions_test {
@@ -288,6 +290,54 @@ TEST_CASE("the parts of a stream have the documented members, and usage if it is
       CHECK(chunk == head);
     }
   }
+}
+
+TEST_CASE("the options of gpt2 serve are the defaults of requests, and what a request says wins") {
+  const TestServer one({"--temperature", "1.5", "--top-k", "5", "-n", "9", "--stop", "cat",
+                        "--seed", "3", "--bad-words", "time"});
+  const auto text = [&](const json& more) {
+    json body = {{"prompt", "Once upon a"}};
+    body.update(more);
+    return one.post("/v1/completions", body).json()["choices"][0]["text"];
+  };
+  const Words common = {"--stop", "cat", "--bad-words", "time"};
+  const auto written = [&](Words words) {
+    words.insert(words.end(), common.begin(), common.end());
+    return generated("Once upon a", words)[0]["text"];
+  };
+  CHECK(text(json::object()) ==
+        written({"--temperature", "1.5", "--top-k", "5", "-n", "9", "--seed", "3"}));
+  CHECK(text({{"temperature", 0.3}, {"top_k", 0}, {"max_tokens", 4}, {"seed", 0}}) ==
+        written({"--temperature", "0.3", "--top-k", "0", "-n", "4"}));
+  const json messages = {{{"role", "user"}, {"content", "Hi"}}};
+  const json chat = one.post("/v1/chat/completions", {{"messages", messages}}).json();
+  CHECK(chat["usage"]["completion_tokens"] == 9);
+}
+
+TEST_CASE("--hf-defaults takes the model's generation config, but not its max_length") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path());
+  directory.write("generation_config.json", R"({"do_sample": false, "max_length": 3})");
+  const TestServer one({"-m", "a=" + directory.path().string(), "--hf-defaults"});
+  const json prompt = {{"prompt", "abcdef"}};
+  CHECK(one.post("/v1/completions", prompt).json()["usage"]["completion_tokens"] == 16);
+  const json rows = one.get("/options").json()["options"];
+  for (const json& row : rows) {
+    if (row["name"] == "temperature") CHECK(row["default"] == 0);
+  }
+}
+
+TEST_CASE("a seed may be random: in a request, and by default with --seed random") {
+  const auto text = [](const TestServer& of, const json& seed) {
+    return of.post("/v1/completions", {{"prompt", "One"}, {"max_tokens", 30}, {"seed", seed}})
+        .json()["choices"][0]["text"];
+  };
+  CHECK(text(server(), "random") != text(server(), "random"));
+  CHECK(text(server(), nullptr) == text(server(), 0));
+  const TestServer one({"--seed", "random"});
+  CHECK(text(one, nullptr) != text(one, nullptr));
+  CHECK(text(one, 5) == text(server(), 5));
+  CHECK(server().post("/v1/completions", {{"prompt", "One"}, {"seed", "other"}}).status == 400);
 }
 
 }  // namespace gpt2::test::completions_test

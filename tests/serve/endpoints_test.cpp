@@ -1,6 +1,6 @@
 // Tests the endpoints of gpt2 serve beside the completions: embeddings, models, tokens, health and
-// metrics; several models; the forms of errors; and what goes beyond the API of OpenAI: token ids of
-// completions, the table of options, the page of gpt2 inspect.
+// metrics; several models; the forms of errors; and what goes beyond the API of OpenAI: token ids
+// of completions, the table of options, the page of gpt2 inspect.
 #include <cmath>
 #include <cstdint>
 #include <ctime>
@@ -301,7 +301,7 @@ TEST_CASE("GET /options has every row of the table") {
     CHECK(row["role"] == "draws");
     CHECK(row["max"] == 100);
     CHECK(row["also"] == 0);
-    CHECK(row["default"] == 1);
+    CHECK(row["default"] == 0.8);
     CHECK(row["command_default"] == 0.8);  // with as few digits as the float needs
   }
 }

@@ -29,9 +29,9 @@ async function serve(...args) {
   return { process: child, url, client };
 }
 
-// What gpt2 generate writes with the defaults of OpenAI's API.
+// What gpt2 generate writes.
 function generated(prompt, ...args) {
-  const words = ["generate", "-m", model, "--json", "--temperature", "1", "--top-k", "0", ...args];
+  const words = ["generate", "-m", model, "--json", ...args];
   const lines = execFileSync(gpt2, [...words, "-p", prompt], { encoding: "utf8" }).trim();
   return lines.split("\n").map((line) => JSON.parse(line));
 }

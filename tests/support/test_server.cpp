@@ -69,10 +69,7 @@ void TestServer::await_idle() const {
 
 std::vector<nlohmann::json> generated(const std::string& prompt, const Words& options) {
   const auto has = [&](const char* option) { return std::ranges::count(options, option) != 0; };
-  const bool draws = !has("--greedy") && !has("--num-beams");
   Words words = {"--json"};
-  if (draws && !has("--temperature")) words.insert(words.end(), {"--temperature", "1"});
-  if (draws && !has("--top-k")) words.insert(words.end(), {"--top-k", "0"});
   if (!has("-n")) words.insert(words.end(), {"-n", "16"});
   words.insert(words.end(), options.begin(), options.end());
   words.insert(words.end(), {"-p", prompt});

@@ -31,7 +31,7 @@ A line with a "text" is scored instead, as by gpt2 score --jsonl, and a line wit
 OUT receives one JSON object for each line, in the same order: its number from 0 ("line"), an "id",
 the "text", its "token_ids" and the "finish_reason", or the scores, or an "error". Text j of line i
 is the one that gpt2 generate --sequence S writes, where S is i times --samples, plus j. With
---format openai, OUT has what OpenAI's batch API returns, with its defaults, and S is i times
+--format openai, OUT has what OpenAI's batch API returns, by default of 16 tokens, and S is i times
 1048576, plus j.
 
 If the run is interrupted in any way, the same command resumes it where OUT ends. The ids show
@@ -60,7 +60,7 @@ void add_output_options(Options& options, BatchSettings& settings) {
                      "Read and write token ids alone; needs no tokenizer");
   options.add_choice("--format", "gpt2|openai",
                      "The format of OUT: the command's own (default), or the answers of OpenAI's "
-                     "batch API, with its defaults and one record a line",
+                     "batch API, one record a line",
                      [&settings](const std::string& name) { settings.openai = name == "openai"; });
   options.add_switch("--truncate", defaults.truncate,
                      "Leave out the beginning of prompts that are longer than the context, so that "
@@ -77,20 +77,6 @@ void add_share_options(Options& options, BatchSettings& settings,
               "launcher says",
               [&share](const std::string& text) { share = text; });
   options.add_switch("--merge", settings.merge, "Write no texts, but join the files of all shares");
-}
-
-// Sets the options that neither the command line nor --hf-defaults sets to the defaults of OpenAI's
-// completions API.
-void take_openai_defaults(Writing& writing) {
-  const auto is_given = [&](const char* name) { return writing.given.contains(name); };
-  SamplingOptions& sampling = writing.options.sampling;
-  const GenerationOptions defaults = openai_defaults();
-  if (writing.has_hf_defaults) return;
-  if (!is_given("--temperature") && !is_given("--greedy")) {
-    sampling.temperature = defaults.sampling.temperature;
-  }
-  if (!is_given("--top-k")) sampling.top_k = defaults.sampling.top_k;
-  if (!is_given("--max-new-tokens")) writing.options.max_new_tokens = defaults.max_new_tokens;
 }
 
 void check_openai_format(const Options& options) {
@@ -162,9 +148,10 @@ BatchSettings read_batch_settings(const Arguments& arguments) {
   if (defaults.has_hf_defaults) {
     settings.hash = hash_of_generation_config(settings.model.places.config, settings.hash);
   }
-  take_hf_defaults(defaults, nullptr, options, settings.model.places.config);
   take_given(defaults, options);
-  if (settings.openai) take_openai_defaults(defaults);
+  take_hf_defaults(defaults, nullptr, settings.model.places.config);
+  const bool has_length = options.has("--max-new-tokens") || defaults.has_hf_defaults;
+  if (settings.openai && !has_length) defaults.options.max_new_tokens = kCompletionTokens;
   return settings;
 }
 

@@ -219,8 +219,8 @@ GenerateSettings read_generate_settings(const Arguments& arguments) {
   check_format(settings, options);
   if (settings.talks && !options.has("--overflow")) writing.options.overflow = Overflow::slide;
   settings.model.find();
-  take_hf_defaults(writing, &settings.beams, options, settings.model.places.config);
   take_given(writing, options);
+  take_hf_defaults(writing, &settings.beams, settings.model.places.config);
   check_samples(settings);
   check_lengths(writing.options, options);
   check_beams(settings, options);

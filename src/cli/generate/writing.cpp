@@ -27,12 +27,12 @@ void add_seed(Options& options, Writing& writing, bool may_be_random) {
 }
 
 // Returns whether options were given that replace or exclude --samples.
-bool asks_for_one_text(const Writing& writing, const BeamOptions* beams, const Options& options) {
+bool asks_for_one_text(const Writing& writing, const BeamOptions* beams) {
   const std::initializer_list<const char*> names = {"--samples", "--greedy",     "--no-newline",
                                                     "--state",   "--save-state", "--interactive"};
   return (beams != nullptr && beams->num_beams > 1) ||
          writing.options.sampling.temperature == 0.0f ||
-         std::ranges::any_of(names, [&](const char* name) { return options.has(name); });
+         std::ranges::any_of(names, [&](const char* name) { return writing.given.contains(name); });
 }
 
 }  // namespace
@@ -92,11 +92,7 @@ void add_writing_options(Options& options, Writing& writing, bool of_one_text) {
 }
 
 void draw_seed(Writing& writing) {
-  std::uint32_t bits = 0;  // 32 bits only, because a short number is easier to type again
-  if (!fill_with_random(std::as_writable_bytes(std::span(&bits, 1)))) {
-    reject("this system gives no random numbers");
-  }
-  writing.options.sampling.seed = bits;
+  writing.options.sampling.seed = random_seed();
   writing.draws_seed = true;
 }
 
@@ -106,9 +102,9 @@ void add_hf_defaults(Options& options, Writing& writing) {
                      "generate() does");
 }
 
-void take_hf_defaults(Writing& writing, BeamOptions* beams, const Options& options,
-                      const std::filesystem::path& model) {
+void take_hf_defaults(Writing& writing, BeamOptions* beams, const std::filesystem::path& model) {
   if (!writing.has_hf_defaults) return;
+  const auto is_given = [&](const std::string& name) { return writing.given.contains(name); };
   const auto config = GenerationConfig::load(model);
   if (beams == nullptr && config.beams.num_beams > 1) {
     throw UsageError(
@@ -120,7 +116,7 @@ void take_hf_defaults(Writing& writing, BeamOptions* beams, const Options& optio
     for_each_beam_field([&](const auto& field) {
       // The other options have no effect without several beams, which are the first row.
       const bool is_used = beams->num_beams > 1 || std::string_view(field.name) == "num_beams";
-      if (is_used && !options.has(option_name(field.name))) {
+      if (is_used && !is_given(option_name(field.name))) {
         beams->*field.member = config.beams.*field.member;
       }
     });
@@ -129,12 +125,12 @@ void take_hf_defaults(Writing& writing, BeamOptions* beams, const Options& optio
     const bool is_greedy = field.name == std::string_view("temperature") && writing.is_greedy;
     if (field.origin != OptionOrigin::huggingface || is_greedy) return;
     const bool is_replaced =
-        field.name == std::string_view("bad_words_ids") && options.has("--bad-words");
-    if (is_replaced || options.has(option_name(field.name))) return;
+        field.name == std::string_view("bad_words_ids") && is_given("--bad-words");
+    if (is_replaced || is_given(option_name(field.name))) return;
     writing.options.sampling.*field.member = config.sampling.*field.member;
   });
-  if (!asks_for_one_text(writing, beams, options)) writing.samples = config.num_return_sequences;
-  if (options.has("--max-new-tokens")) return;
+  if (!asks_for_one_text(writing, beams)) writing.samples = config.num_return_sequences;
+  if (is_given("--max-new-tokens")) return;
   if (!config.max_new_tokens) writing.max_length = config.max_length;
   writing.options.max_new_tokens = config.max_new_tokens.value_or(config.max_length);
 }
@@ -143,7 +139,7 @@ void take_given(Writing& writing, const Options& options) {
   for (const Option& option : options.all()) {
     if (option.is_given()) writing.given.insert(option.name());
   }
-  if (std::exchange(writing.is_greedy, false)) writing.options.sampling.temperature = 0.0f;
+  if (writing.is_greedy) writing.options.sampling.temperature = 0.0f;
 }
 
 void add_bad_words(SamplingOptions& options, const std::vector<std::string>& words,

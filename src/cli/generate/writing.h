@@ -22,12 +22,12 @@ namespace gpt2::cli {
 
 /// How texts are written: the settings that `generate` and `batch` have in common.
 struct Writing {
-  GenerationOptions options = own_defaults();
+  GenerationOptions options = request_defaults();
   std::vector<std::string> bad_words = {};  ///< texts; see add_bad_words()
   std::size_t samples = 1;                  ///< how many texts to write for each prompt
   bool tokens = false;                      ///< prompts and texts are token ids
   bool truncate = false;                    ///< removes the beginning of a prompt that is too long
-  bool is_greedy = false;                   ///< --greedy, until take_given() applies it
+  bool is_greedy = false;                   ///< --greedy, which take_given() applies
   bool has_hf_defaults = false;             ///< --hf-defaults
   bool draws_seed = false;                  ///< whether the seed was drawn at random
   std::optional<std::size_t> max_length = {};  ///< replaces max_new_tokens; includes the prompt
@@ -91,9 +91,8 @@ void add_hf_defaults(Options& options, Writing& writing);
 /// Without `beams`, the command has no beam search. With --hf-defaults, sets the options that were
 /// not given on the command line to the values that HuggingFace's generate() would use for the
 /// model. Throws what GenerationConfig::load() throws, and UsageError if the model's generation
-/// config sets a beam search and the command has none. REQUIRES: `options` have been parsed.
-void take_hf_defaults(Writing& writing, BeamOptions* beams, const Options& options,
-                      const std::filesystem::path& model);
+/// config sets a beam search and the command has none. REQUIRES: take_given() was called.
+void take_hf_defaults(Writing& writing, BeamOptions* beams, const std::filesystem::path& model);
 
 /// Applies --greedy, and adds the names of the options that were given to writing.given. REQUIRES:
 /// `options` have been parsed.

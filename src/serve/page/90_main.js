@@ -17,8 +17,8 @@ function bodyOf({ model, values }) {
   if (values.get("num_beams") === "1") members.stream = "true";
   for (const row of options.values()) {
     const value = values.get(row.name);
-    const isDefault = value === JSON.stringify(row.default) || value === "null";
-    if (isUsed(row, values) && !isDefault) members[row.name] = value;
+    const isDefault = models.length === 1 && value === JSON.stringify(row.default);
+    if (isUsed(row, values) && !isDefault && value !== "null") members[row.name] = value;
   }
   return `{${Object.entries(members).map(([name, value]) => `"${name}":${value}`).join()}}`;
 }
