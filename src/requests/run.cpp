@@ -7,6 +7,7 @@
 #include "requests/chat.h"
 #include "requests/completion_run.h"
 #include "requests/own_form.h"
+#include "requests/responses.h"
 
 namespace gpt2 {
 namespace {
@@ -158,6 +159,7 @@ constexpr RunKind kKinds[] = {
     {"generate", read_as<read_completion_request>, own_form, /*is_own=*/true},
     {"completions", read_as<read_completion_request>, completion_form, false, "cmpl-"},
     {"chat", read_texts_as<read_chat_request>, chat_form, false, "chatcmpl-"},
+    {"responses", read_texts_as<read_responses_request>, responses_form, false, "resp_"},
     {"embeddings", read_as<read_embedding_request>},
     {"score", read_as<read_texts_to_score>, nullptr, /*is_own=*/true},
     {"choices", read_as<read_choices_to_score>},

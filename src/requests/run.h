@@ -140,8 +140,9 @@ struct RunKind {
   const char* id_prefix = "";  ///< of the answer's id
 };
 
-/// Returns the kind: "generate", "completions", "chat", "embeddings", "score", "choices", "inspect"
-/// or "inspect_page", whose answer is the page as a JSON string. Throws Error for another name.
+/// Returns the kind: "generate", "completions", "chat", "responses", "embeddings", "score",
+/// "choices", "inspect" or "inspect_page", whose answer is the page as a JSON string. Throws Error
+/// for another name.
 [[nodiscard]] const RunKind& run_kind(std::string_view name);
 
 /// What a run works with. The run keeps copies, except of the scheduler.

@@ -139,11 +139,16 @@ void Call::begin_stream() {
                         .id = id});
 }
 
-void Call::write_event(const Json& event) { reply_->write("data: " + json_text(event) + "\n\n"); }
+void Call::write_event(const Json& event) {
+  has_names_ = event.contains("type");
+  const std::string name =
+      has_names_ ? concat("event: ", event["type"].get<std::string>(), "\n") : "";
+  reply_->write(concat(name, "data: ", json_text(event), "\n\n"));
+}
 
 void Call::end_stream() {
   prepare_end();
-  reply_->write("data: [DONE]\n\n");
+  if (!has_names_) reply_->write("data: [DONE]\n\n");
   reply_->end();
 }
 

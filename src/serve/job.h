@@ -66,6 +66,7 @@ class Call {
 
   const std::shared_ptr<Reply> reply_;
   std::atomic<bool> is_cancelled_ = false;
+  bool has_names_ = false;  // whether its events have names, the last one of which ends a stream
 };
 
 /// Returns how many bytes a request may hold until it is answered, about: for its prompts, the

@@ -85,6 +85,7 @@ const Service::Route* Service::find_route(const std::string& path) {
   static constexpr std::array kRoutes = {
       Route{"/v1/completions", "POST", nullptr, "completions"},
       Route{"/v1/chat/completions", "POST", nullptr, "chat"},
+      Route{"/v1/responses", "POST", nullptr, "responses"},
       Route{"/v1/embeddings", "POST", nullptr, "embeddings"},
       Route{"/tokenize", "POST", &Service::post_tokenize},
       Route{"/detokenize", "POST", &Service::post_detokenize},

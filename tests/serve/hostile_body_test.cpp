@@ -28,13 +28,14 @@ HttpResponse post_text(const std::string& path, const std::string& body) {
   return server().connect().ask(http_request("POST", path, body));
 }
 
-const std::vector<std::string> kPosts = {"/v1/completions", "/v1/chat/completions",
-                                         "/v1/embeddings",  "/tokenize",
-                                         "/detokenize",     "/inspect"};
+const std::vector<std::string> kPosts = {
+    "/v1/completions", "/v1/chat/completions", "/v1/responses", "/v1/embeddings",
+    "/tokenize",       "/detokenize",          "/inspect"};
 
 // A body that each endpoint accepts.
 json valid_body(const std::string& path) {
   if (path == "/v1/completions") return {{"prompt", "a"}, {"max_tokens", 1}};
+  if (path == "/v1/responses") return {{"input", "a"}, {"max_output_tokens", 1}};
   if (path == "/v1/embeddings") return {{"input", "a"}};
   if (path == "/tokenize" || path == "/inspect") return {{"prompt", "a"}};
   if (path == "/detokenize") return {{"tokens", {97}}};
@@ -49,7 +50,8 @@ std::vector<std::string> split(const std::string& words) {
 std::vector<std::string> names_of(const std::string& path) {
   std::vector<std::string> names = {"model", "prompt", "input", "tokens", "messages", "user"};
   if (path != "/v1/completions" && path != "/v1/chat/completions") {
-    names.insert(names.end(), {"encoding_format", "dimensions", "pooling", "layer"});
+    names.insert(names.end(), {"encoding_format", "dimensions", "pooling", "layer", "include",
+                               "instructions", "text", "truncation", "stop", "stream"});
     return names;
   }
   const auto more =

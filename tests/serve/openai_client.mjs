@@ -88,6 +88,20 @@ test("chat, whole and as a stream", options, async () => {
   assert.deepEqual(await stream.totalUsage(), whole.usage);
 });
 
+test("responses, whole and as a stream", options, async () => {
+  const request = { model: "m", input: "Hello", instructions: "Be kind.", max_output_tokens: 20 };
+  const [written] = generated("Be kind.\n\nUser: Hello\nAssistant:", "-n", "20", "--stop", "\nUser:");
+  const whole = await client.responses.create(request);
+  assert.equal(whole.output_text, withoutSpace(written.text));
+  const stream = client.responses.stream(request);
+  let text = "";
+  stream.on("response.output_text.delta", (event) => (text += event.delta));
+  const final = await stream.finalResponse();
+  assert.equal(text, whole.output_text);
+  assert.equal(final.output_text, text);
+  assert.deepEqual(final.usage, whole.usage);
+});
+
 test("embeddings, which the package asks for in base64", options, async () => {
   const request = { model: "m", input: ["The cat sat down.", "One day"] };
   const found = await client.embeddings.create(request);

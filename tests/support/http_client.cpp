@@ -65,6 +65,7 @@ std::vector<std::string> HttpResponse::events() const {
   std::vector<std::string> events;
   constexpr std::string_view kBegin = "data: ";
   for (std::size_t begin = 0; begin < body.size();) {
+    if (body.compare(begin, 7, "event: ") == 0) begin = body.find('\n', begin) + 1;
     const std::size_t end = body.find("\n\n", begin);
     if (body.compare(begin, kBegin.size(), kBegin) != 0 || end == body.npos) {
       fail("not an event: " + body.substr(begin, 200));
