@@ -146,13 +146,15 @@ std::string_view Detokenizer::write(TokenId id) {
 
 // Moves the characters of held_ to out_, with U+FFFD for each byte that is not part of one.
 void Detokenizer::take_characters(bool is_end) {
-  while (!held_.empty()) {
-    const Utf8Char c = decode_utf8(held_);
-    if (c.kind == Utf8Char::Kind::truncated && !is_end) return;
+  std::string_view rest = held_;
+  while (!rest.empty()) {
+    const Utf8Char c = decode_utf8(rest);
+    if (c.kind == Utf8Char::Kind::truncated && !is_end) break;
     const bool is_valid = c.kind == Utf8Char::Kind::valid;
-    out_ += is_valid ? std::string_view(held_).substr(0, c.length) : kReplacementCharacter;
-    held_.erase(0, is_valid ? c.length : 1);
+    out_ += is_valid ? rest.substr(0, c.length) : kReplacementCharacter;
+    rest.remove_prefix(is_valid ? c.length : 1);
   }
+  held_.erase(0, held_.size() - rest.size());
 }
 
 // In HuggingFace's tokenizers, a run of bytes that is not UTF-8 becomes one U+FFFD for each byte,

@@ -80,6 +80,31 @@ TEST_CASE("ids and texts equal those of HuggingFace's tokenizers and of Sentence
   for (const fs::path& folder : folders()) check_folder(folder, Tokenizer::load(folder));
 }
 
+TEST_CASE("the text of a token depends on the tokens before it, also on those of a prompt") {
+  const Tokenizer tokenizer = Tokenizer::load(oracle() / "wordpiece_uncased_chinese");
+  const Ids prompt = tokenizer.encode("the");
+  const Ids start = {*tokenizer.find("[CLS]")};
+  CHECK(Detokenizer(tokenizer).write(prompt[0]) == "the");
+  CHECK(Detokenizer(tokenizer, start).write(prompt[0]) == "the");
+  CHECK(Detokenizer(tokenizer, prompt).write(prompt[0]) == " the");
+}
+
+TEST_CASE("a range is the part of the text as the caller wrote it") {
+  const std::string text = " Th\u00c9 \uff11\uff12 [MASK]the";
+  const auto parts = [&](const char* folder) {
+    std::vector<TextRange> ranges;
+    (void)Tokenizer::load(oracle() / folder).encode(text, {}, nullptr, &ranges);
+    std::vector<std::string> all;
+    for (const auto& [begin, end] : ranges) all.push_back(text.substr(begin, end - begin));
+    return all;
+  };
+  using Parts = std::vector<std::string>;
+  CHECK(parts("wordpiece_uncased_chinese").front() == "Th\u00c9");
+  CHECK(parts("wordpiece_uncased_chinese").back() == "the");
+  const Parts pieces = parts("bytelevel_nfkc");
+  CHECK(std::ranges::find(pieces, "\uff11") != pieces.end());
+}
+
 TEST_CASE("a vocab.txt gives what its tokenizer.json gives") {
   for (const fs::path& folder : folders()) {
     if (!fs::exists(folder / "vocab.txt")) continue;
