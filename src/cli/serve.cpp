@@ -201,7 +201,11 @@ void set_defaults(serve::ServedModel& served, Writing writing, const std::filesy
   take_hf_defaults(writing, nullptr, model);
   if (writing.max_length) writing.options.max_new_tokens = tokens;
   check_limits(writing, served.config);
-  add_bad_words(writing.options.sampling, writing.bad_words, *served.tokenizer);
+  if (served.tokenizer) {
+    add_bad_words(writing.options.sampling, writing.bad_words, *served.tokenizer);
+  } else if (!writing.bad_words.empty()) {
+    throw UsageError("--bad-words", "there is no tokenizer: give --tokenizer");
+  }
   served.limits_chats = writing.given.contains("--max-new-tokens") ||
                         (writing.has_hf_defaults && !writing.max_length);
   served.draws_seed = writing.draws_seed;
