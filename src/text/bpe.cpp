@@ -144,16 +144,18 @@ std::size_t Bpe::split_into_symbols(std::string_view word, const Vocabulary& voc
   auto& symbols = scratch.symbols;
   symbols.clear();
   scratch.begins.clear();
-  const auto add = [&](TokenId id, std::size_t begin) {
+  // Without the attribute, GCC calls this for every byte, and encoding takes 10 % longer.
+  const auto add = [&](TokenId id, std::size_t begin) __attribute__((always_inline)) {
     const auto index = static_cast<std::uint32_t>(symbols.size());
     symbols.push_back({id, index - 1, index + 1, MergeTable::kNever});  // 0 - 1 is kNone
     if (with_begins) scratch.begins.push_back(static_cast<std::uint32_t>(begin));
   };
   std::size_t unknown_bytes = 0;
   bool after_unknown = false;
+  const bool of_characters = options_.of_characters;
   for (std::size_t begin = 0, size = 1; begin < word.size(); begin += size) {
     TokenId id = byte_ids_[static_cast<unsigned char>(word[begin])];
-    if (options_.of_characters) {
+    if (of_characters) [[unlikely]] {
       size = decode_utf8(word.substr(begin)).length;
       const std::string_view character = word.substr(begin, size);
       id = vocabulary.find(character).value_or(-1);

@@ -27,6 +27,7 @@ class Encoder {
  private:
   void encode_normalized(const TextView& text, bool parse_special);
   void split_words(const TextView& text, std::size_t step);
+  void encode_words(std::string_view text, const WordSplit& split, const Bpe& bpe);
   void encode_word(const TextView& word);
   void add(const AddedToken& token, const TextView& text);
 
@@ -78,10 +79,27 @@ void Encoder::split_words(const TextView& text, std::size_t step) {
   if (has_prefix || split.rewrite) {
     rest = rewrite_text(text, has_prefix ? split.prefix : "", split.rewrite, with_ranges_, changed);
   }
+  const auto* const bpe = std::get_if<Bpe>(&impl_.model);
+  if (bpe && !with_ranges_ && step + 1 == impl_.pre_tokenizer.size()) {
+    encode_words(rest.text, split, *bpe);
+    return;
+  }
   while (!rest.text.empty()) {
     const auto [length, is_kept] = split.first_word(rest.text);
     if (is_kept) split_words(rest.part(rest.text.substr(0, length)), step + 1);
     rest = rest.part(rest.text.substr(length));
+  }
+}
+
+// The same for the last step, a BPE and no ranges. This is the path of GPT-2's own tokenizer, which
+// must not be slowed down by what it does not need.
+void Encoder::encode_words(std::string_view text, const WordSplit& split, const Bpe& bpe) {
+  while (!text.empty()) {
+    const auto [length, is_kept] = split.first_word(text);
+    if (is_kept) {
+      lost_bytes += bpe.encode(text.substr(0, length), impl_.vocabulary, scratch_, ids, nullptr);
+    }
+    text.remove_prefix(length);
   }
 }
 
