@@ -167,20 +167,18 @@ TEST_CASE("a model without a tokenizer runs with --tokens; without it, the error
   write_alphabet_model(directory.path(), 64);
   const std::string path = directory.path().string();
   std::filesystem::remove(directory.path() / "merges.txt");
-  CHECK(run({"-m", path, "x"}).err ==
-        "gpt2: cannot open " + (directory.path() / "merges.txt").string() +
-            ": No such file or directory; or give --tokens and token ids, which need no tokenizer\n");
+  const auto check_refused_for = [](const Outcome& refused, std::vector<std::string> facts) {
+    CHECK(refused.status == 1);
+    for (const std::string& fact : facts) CHECK(refused.err.find(fact) != std::string::npos);
+  };
+  check_refused_for(run({"-m", path, "x"}), {"merges.txt", "--tokenizer", "--tokens"});
   std::filesystem::remove(directory.path() / "vocab.json");
-  const Outcome refused = run({"-m", path, "x"});
-  CHECK(refused.status == 1);
-  CHECK(refused.err == "gpt2: " + path +
-                           ": no tokenizer; expected tokenizer.json or vocab.json and merges.txt; "
-                           "or give --tokens and token ids, which need no tokenizer\n");
+  check_refused_for(run({"-m", path, "x"}), {path, "no tokenizer", "--tokenizer", "--tokens"});
   CHECK(run({"-m", path, "--tokens", "97", "--max-new-tokens", "2"}).out == "97 98 99\n");
   // A talk refuses --tokens, so its message does not suggest it.
-  CHECK(run({"-m", path, "-i"}).err == "gpt2: " + path +
-                                           ": no tokenizer; expected tokenizer.json or vocab.json "
-                                           "and merges.txt\n");
+  const Outcome talk = run({"-m", path, "-i"});
+  check_refused_for(talk, {path, "no tokenizer", "--tokenizer"});
+  CHECK(talk.err.find("--tokens") == std::string::npos);
 }
 
 TEST_CASE("--hf-defaults uses the settings in generation_config.json") {
