@@ -68,7 +68,8 @@ class Folder {
            "); expected tokenizer.json, vocab.json or vocab.txt");
     }
     fail(ErrorCode::not_found, where,
-         "no tokenizer; expected tokenizer.json or vocab.json and merges.txt");
+         "no tokenizer; expected tokenizer.json, vocab.json and merges.txt, vocab.txt or "
+         "spiece.model");
   }
 
   std::vector<fs::path> files;  // the files that were read

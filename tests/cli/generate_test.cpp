@@ -68,7 +68,8 @@ TEST_CASE("options for drawing have no effect on a greedy text, however it is as
     arguments.insert(arguments.end(), {"-n", "5"});
     CHECK(text(arguments, {.input = "x"}) == "xyz \u00e9");
     const std::string out = (place.path() / ("texts" + greedy[0])).string();
-    arguments.insert(arguments.begin(), {"batch", "-m", alphabet_model(), "--lines", lines, "-o", out});
+    arguments.insert(arguments.begin(),
+                     {"batch", "-m", alphabet_model(), "--lines", lines, "-o", out});
     CHECK(run(arguments).status == 0);
     std::ifstream texts(out);
     CHECK(nlohmann::json::parse(texts).at("text") == "yz \u00e9");
@@ -162,19 +163,22 @@ TEST_CASE("a message says how many bytes of a text the vocabulary cannot spell")
   CHECK(run({"tokenize", "-m", path, "abd"}).err == "");
 }
 
-TEST_CASE("a model without a tokenizer runs with --tokens; without it, the error says so") {
+TEST_CASE("a model without a tokenizer takes another one, or token ids") {
   const TemporaryDirectory directory;
   write_alphabet_model(directory.path(), 64);
+  const TemporaryDirectory other;
   const std::string path = directory.path().string();
-  std::filesystem::remove(directory.path() / "merges.txt");
+  std::filesystem::rename(directory.path() / "merges.txt", other.path() / "merges.txt");
   const auto check_refused_for = [](const Outcome& refused, std::vector<std::string> facts) {
     CHECK(refused.status == 1);
     for (const std::string& fact : facts) CHECK(refused.err.find(fact) != std::string::npos);
   };
   check_refused_for(run({"-m", path, "x"}), {"merges.txt", "--tokenizer", "--tokens"});
-  std::filesystem::remove(directory.path() / "vocab.json");
+  std::filesystem::rename(directory.path() / "vocab.json", other.path() / "vocab.json");
   check_refused_for(run({"-m", path, "x"}), {path, "no tokenizer", "--tokenizer", "--tokens"});
   CHECK(run({"-m", path, "--tokens", "97", "--max-new-tokens", "2"}).out == "97 98 99\n");
+  CHECK(run({"-m", path, "--tokenizer", other.path().string(), "a", "--max-new-tokens", "2"}).out ==
+        "abc\n");
   // A talk refuses --tokens, so its message does not suggest it.
   const Outcome talk = run({"-m", path, "-i"});
   check_refused_for(talk, {path, "no tokenizer", "--tokenizer"});

@@ -104,7 +104,7 @@ TEST_CASE("merges.txt is read with or without a header, with either end of line"
 }
 
 TEST_CASE("a missing tokenizer, one of another kind and a git-lfs pointer have their own errors") {
-  refused({}, "tokenizer.json or vocab.json and merges.txt", ErrorCode::not_found);
+  refused({}, "tokenizer.json", ErrorCode::not_found);
   refused({{"vocab.json", kVocab}}, "merges.txt", ErrorCode::not_found);
   for (const std::string name : {"tokenizer.model", "sentencepiece.bpe.model"}) {
     refused({{name, "x"}}, "SentencePiece (" + name, ErrorCode::unsupported);
