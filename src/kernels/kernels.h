@@ -224,8 +224,8 @@ struct NormKernels {
 
   /// For each of `rows` rows of n elements, which lie one after another:
   ///   y[i] = (x[i] - mean(x)) / sqrt(var(x) + epsilon) * weight[i] + bias[i]
-  /// var is the mean of the squared deviations (divided by n, not by n - 1), computed in a second
-  /// pass. y may be x. weight and bias may be nullptr. n >= 1.
+  /// var is the mean of the squared deviations (divided by n, not by n - 1). norm.h explains how
+  /// both are computed. y may be x. weight and bias may be nullptr. n >= 1.
   void (*layer_norm)(float* y, const float* x, const float* weight, const float* bias,
                      std::size_t rows, std::size_t n, float epsilon) noexcept;
 };

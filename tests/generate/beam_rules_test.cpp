@@ -114,7 +114,7 @@ TEST_CASE("one answer for all instruction sets and threads") {
       }
       INFO(isa << ", " << threads << " threads");
       // The hash is the same on every machine; tools/test.sh --aarch64 compares it on Arm.
-      CHECK(hash == 0xb9624d5627a125de);
+      CHECK(hash == 0xab88aa4f17df27b4);
       ++runs;
     }
   }

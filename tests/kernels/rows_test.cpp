@@ -29,24 +29,54 @@ std::vector<std::size_t> lengths(std::size_t from) {
   return all;
 }
 
-/// Computes LayerNorm of one row exactly by the rules of kernels.h.
+/// A sum in sixteen lanes, a chain for each 4096 elements, exactly by the rules of kernels.h.
+template <class Term>
+float sum_of(std::size_t n, const Term& add_term) {
+  float total[kLanes] = {};
+  for (std::size_t begin = 0; begin < n; begin += 4096) {
+    float lane[kLanes] = {};
+    for (std::size_t i = begin; i < std::min(n, begin + 4096); ++i) add_term(lane[i % kLanes], i);
+    for (std::size_t i = 0; i < kLanes; ++i) total[i] += lane[i];
+  }
+  return tree_sum(total);
+}
+
+/// Computes LayerNorm of one row, in whose squares nothing over- or underflows.
 std::vector<float> layer_norm_row(const float* x, const float* weight, const float* bias,
                                   std::size_t n, float epsilon) {
-  float lane[kLanes] = {};
-  for (std::size_t i = 0; i < n; ++i) lane[i % kLanes] += x[i];
-  const float mean = tree_sum(lane) / static_cast<float>(n);
-  float square[kLanes] = {};
-  for (std::size_t i = 0; i < n; ++i) {
-    const float deviation = x[i] - mean;
-    square[i % kLanes] = std::fma(deviation, deviation, square[i % kLanes]);
+  const auto count = static_cast<float>(n);
+  float center = sum_of(n, [&](float& sum, std::size_t i) { sum += x[i]; }) / count;
+  float offset = 0.0f, variance = 0.0f;
+  for (int pass = 0; pass < 2; ++pass) {
+    const auto deviation = [&](std::size_t i) { return x[i] - center; };
+    offset = sum_of(n, [&](float& sum, std::size_t i) { sum += deviation(i); }) / count;
+    const float square = sum_of(
+        n, [&](float& sum, std::size_t i) { sum = std::fma(deviation(i), deviation(i), sum); });
+    variance = square / count - offset * offset;
+    if (pass == 1 || offset * offset <= variance / 4096.0f) break;
+    center += offset;
   }
-  const float variance = tree_sum(square) / static_cast<float>(n);
   const float rstd = 1.0f / std::sqrt(variance + epsilon);
   std::vector<float> y(n);
   for (std::size_t i = 0; i < n; ++i) {
-    y[i] = std::fma((x[i] - mean) * rstd, weight ? weight[i] : 1.0f, bias ? bias[i] : 0.0f);
+    y[i] = std::fma(std::fma(x[i] - center, rstd, -offset * rstd), weight ? weight[i] : 1.0f,
+                    bias ? bias[i] : 0.0f);
   }
   return y;
+}
+
+/// Returns the largest error of a normalized row: a deviation is the unit.
+double layer_norm_error(const float* y, const float* x, std::size_t n) {
+  double mean = 0.0, variance = 0.0, worst = 0.0;
+  for (std::size_t i = 0; i < n; ++i) mean += static_cast<double>(x[i]);
+  mean /= static_cast<double>(n);
+  for (std::size_t i = 0; i < n; ++i) variance += std::pow(static_cast<double>(x[i]) - mean, 2);
+  const double deviation = std::sqrt(variance / static_cast<double>(n) + 1e-5);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double exact = (static_cast<double>(x[i]) - mean) / deviation;
+    worst = std::max(worst, std::abs(static_cast<double>(y[i]) - exact));
+  }
+  return worst;
 }
 
 struct Activation {
@@ -105,6 +135,52 @@ TEST_CASE("layer_norm follows the rules bit for bit, in place and with any numbe
       CHECK(equal);
       table->layer_norm(x.data(), x.data(), w, b, rows, n, 1e-5f);
       CHECK(same_bits(x.data(), y.data(), rows * n));
+    }
+  }
+}
+
+TEST_CASE("layer_norm follows the rules in rows that are wide or far from 0") {
+  for (const NormKernels* const table : norm_tables()) {
+    for (const std::size_t n : {4096, 4097, 9000, 70000}) {
+      const auto x = Random(static_cast<unsigned>(n)).normal(n, 1e6f);
+      std::vector<float> y(n);
+      table->layer_norm(y.data(), x.data(), nullptr, nullptr, 1, n, 1e-5f);
+      const auto expected = layer_norm_row(x.data(), nullptr, nullptr, n, 1e-5f);
+      INFO(table->name << ", n " << n);
+      CHECK(same_bits(y.data(), expected.data(), n));
+    }
+  }
+}
+
+// The bounds are a thousandth of the error of PyTorch at 1e4 deviations from 0, and what a sum of
+// so many terms in f32 allows beyond that.
+TEST_CASE("layer_norm is accurate however far from 0 a row is") {
+  for (const NormKernels* const table : norm_tables()) {
+    for (const std::size_t n : {2, 17, 100, 768, 1600, 8192, 65536, 1 << 20}) {
+      for (const float mean : {0.0f, -50.0f, 1e4f, 1e6f}) {
+        INFO(table->name << ", n " << n << ", mean " << mean);
+        const auto x = Random(static_cast<unsigned>(n)).normal(n, mean);
+        std::vector<float> y(n);
+        table->layer_norm(y.data(), x.data(), nullptr, nullptr, 1, n, 1e-5f);
+        CHECK(layer_norm_error(y.data(), x.data(), n) <= 2e-6);
+      }
+    }
+  }
+}
+
+TEST_CASE("a row of one value becomes the bias") {
+  const float values[] = {0.0f, 1e-45f, 1e-40f, 1e-20f, 0.1f, 3.3f, 3.6e11f, 1e30f, -3.4e38f};
+  for (const NormKernels* const table : norm_tables()) {
+    for (const float value : values) {
+      for (const float epsilon : {1e-42f, 1e-35f, 1e-5f, 1e10f}) {
+        for (const std::size_t n : {1, 3, 768, 70001}) {
+          const std::vector<float> x(n, value), bias(n, 0.25f);
+          std::vector<float> y(n);
+          table->layer_norm(y.data(), x.data(), nullptr, bias.data(), 1, n, epsilon);
+          INFO(table->name << ", value " << value << ", epsilon " << epsilon << ", n " << n);
+          CHECK(y == bias);
+        }
+      }
     }
   }
 }

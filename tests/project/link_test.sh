@@ -32,7 +32,7 @@ link() {
 # the functions in src/kernels/norm.h.
 other_kernels() {
   grep -E "gpt2::($isas)::" "$1.symbols" |
-    grep -vE 'gpt2::(layer_norm|layer_norm_rows|measure|reciprocal_deviation)<|scalar::Isa::fma\(' || true
+    grep -vE 'gpt2::(layer_norm|layer_norm_rows|measure|measure_deviations|normalize)<|scalar::Isa::fma\(' || true
 }
 
 link layer_norm 'gpt2::LayerNorm ln({8});
