@@ -65,8 +65,14 @@ bool has_valid_headers(MHD_Connection* connection) {
         "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     const std::size_t of_token = std::strspn(name, kOfToken);
     const bool is_name = of_token > 0 && name[of_token] == '\0';
+    // libmicrohttpd 0.9.75 joins the line after a folded "Content-Length:" to the name.
+    const auto begins = [name](std::string_view wanted) {
+      return strncasecmp(name, wanted.data(), wanted.size()) == 0 && name[wanted.size()] != '\0';
+    };
+    const bool is_joined =
+        begins(MHD_HTTP_HEADER_CONTENT_LENGTH) || begins(MHD_HTTP_HEADER_TRANSFER_ENCODING);
     const bool is_line = value == nullptr || std::strpbrk(value, "\r\n") == nullptr;
-    *static_cast<bool*>(context) &= is_name && is_line;
+    *static_cast<bool*>(context) &= is_name && is_line && !is_joined;
     return MHD_YES;
   };
   MHD_get_connection_values(connection, MHD_HEADER_KIND, check, &is_valid);

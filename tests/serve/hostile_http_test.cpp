@@ -107,9 +107,11 @@ TEST_CASE("what is not clearly one request of HTTP is refused, and nothing after
   requests.push_back(raw(kChunked, std::string(100000, '0')));
   // What follows these is the body to a proxy, and a request to a server that overlooks them.
   for (const std::string& header :
-       {"Content-Length : " + hidden, std::string("Transfer-Encoding\t: chunked\r\n"),
-        "Content-Length\x0b: " + hidden, "X: a\rContent-Length: " + hidden,
-        "X(y: a\r\nContent-Length: " + hidden, std::string("Host: example.com\r\n")}) {
+       {"Content-Length : " + hidden, "Content-Length:\r\n " + hidden,
+        std::string("Transfer-Encoding:\r\n chunked\r\n"),
+        std::string("Transfer-Encoding\t: chunked\r\n"), "Content-Length\x0b: " + hidden,
+        "X: a\rContent-Length: " + hidden, "X(y: a\r\nContent-Length: " + hidden,
+        std::string("Host: example.com\r\n")}) {
     requests.push_back(raw(header, ""));
   }
   for (const std::string& request : requests) check_rejected(request);
