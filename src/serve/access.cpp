@@ -64,10 +64,10 @@ bool ApiKeys::admits(std::string_view authorization) const {
   constexpr std::string_view kScheme = "Bearer ";  // in upper or lower case
   if (authorization.size() < kScheme.size()) return false;
   if (strncasecmp(authorization.data(), kScheme.data(), kScheme.size()) != 0) return false;
+  std::string_view given = authorization.substr(kScheme.size());
+  while (given.ends_with(' ') || given.ends_with('\t')) given.remove_suffix(1);
   bool is_known = false;
-  for (const std::string& key : keys_) {
-    is_known |= is_same(authorization.substr(kScheme.size()), key);
-  }
+  for (const std::string& key : keys_) is_known |= is_same(given, key);
   return is_known;
 }
 

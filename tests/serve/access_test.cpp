@@ -97,6 +97,7 @@ TEST_CASE("without one of its keys, the server computes nothing") {
     CAPTURE(key);
     check_normal(ask(server, bearer(key)));
   }
+  check_normal(ask(server, "Authorization: Bearer Key-A \r\n"));
   check_normal(ask(server, "authorization: bearer Key-A\r\n"));  // the scheme may be in lower case
 }
 
