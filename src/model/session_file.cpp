@@ -110,14 +110,15 @@ void add_to(Hash& hash, const Weight& weight) {
 }
 
 // Returns a hash that distinguishes models. It covers the config except for the ids of bos and
-// eos, the files of an adapter that is merged, all biases and parameters of LayerNorm, and the
+// eos and reorder_and_upcast_attn, the files of an adapter that is merged, all biases and parameters of LayerNorm, and the
 // type, the shape and 16 samples of 256 bytes of each matrix. It reads only about 4 KB of each
 // matrix, so it takes milliseconds for any model. The hash is the same on every machine.
 std::uint64_t fingerprint(const Transformer& transformer) {
-  // The ids that begin or end a text do not affect keys and values.
+  // What does not affect keys and values.
   Config config = transformer.config;
   config.bos_token_id.reset();
   config.eos_token_id.clear();
+  config.reorder_and_upcast_attn = false;
 
   Hash hash;
   add_text(hash, config.to_json());

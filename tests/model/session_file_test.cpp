@@ -260,6 +260,7 @@ TEST_CASE("a state is only for its own model") {
   CHECK(refusal(config) == "(accepted)");
   Config changed = config;
   changed.eos_token_id = {7};  // has nothing to do with keys and values
+  changed.reorder_and_upcast_attn = !config.reorder_and_upcast_attn;  // nor has this in f32
   CHECK(refusal(changed) == "(accepted)");
   changed.layer_norm_epsilon = 2e-5f;
   CHECK(names(refusal(changed), {"another model"}));
