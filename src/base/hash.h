@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/fail.h"
@@ -62,11 +64,19 @@ class Hash {
   std::size_t words_ = 0;
 };
 
-/// Returns a hash of the bits of floats, so that two runs can be compared. To hash several arrays
-/// together, pass the result for the previous array as `hash`.
+/// Returns a hash of the bits of floats, so that two runs can be compared. All NaNs count as one,
+/// because their bits differ between instruction sets. To hash several arrays together, pass the
+/// result for the previous array as `hash`.
 inline std::uint64_t hash_floats(std::span<const float> values, std::uint64_t hash) {
   Hash floats;
-  floats.add(std::as_bytes(values));
+  const auto is_nan = [](float value) { return value != value; };
+  if (std::any_of(values.begin(), values.end(), is_nan)) {
+    std::vector<float> copy(values.begin(), values.end());
+    std::replace_if(copy.begin(), copy.end(), is_nan, std::numeric_limits<float>::quiet_NaN());
+    floats.add(std::as_bytes(std::span(copy)));
+  } else {
+    floats.add(std::as_bytes(values));
+  }
   return floats.value(hash);
 }
 
