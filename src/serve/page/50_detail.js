@@ -64,7 +64,7 @@ function placeDetail() {
 
 function detailOf(token, at) {
   const place = token.top.findIndex(({ id }) => id === token.id);
-  const rank = place < Number(state.request.values.get("logprobs")) ? `rank ${place + 1}`
+  const rank = place < Number(state.request.values.get("logprobs")) ? `rank ${place}`
     : "not among the likeliest";
   const facts = token.logprob === null ? "" : `Probability ${percent(token.logprob)}, ` +
     `${(-token.logprob).toFixed(2)} nats of surprise, ${rank}, `;
