@@ -2,9 +2,11 @@
 tokenizer returned; support.py says how it is run.
 """
 
+import subprocess
+import sys
 import tempfile
 
-from support import MODEL, ModelTest, command, main
+from support import COMMAND, MODEL, ModelTest, command, main, run
 
 import gpt2cpp
 
@@ -14,6 +16,14 @@ except ImportError:
     numpy = None
 
 LONG = [443, 452, 258, 401] * 150  # 600 tokens; the model takes 512
+
+
+class ProgramTest(ModelTest):
+    def test_the_package_writes_the_text_of_the_command(self):
+        text = "Once upon a time"
+        self.assertEqual(run(sys.executable, "-m", "gpt2cpp", text), run(COMMAND, text))
+        wrong = subprocess.run([sys.executable, "-m", "gpt2cpp"], capture_output=True)
+        self.assertEqual((wrong.returncode, wrong.stdout), (1, b""))
 
 
 class TruncateTest(ModelTest):
