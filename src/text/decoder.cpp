@@ -15,9 +15,12 @@ namespace gpt2 {
 namespace {
 
 void replace_all(std::string& text, std::string_view pattern, std::string_view content) {
-  for (std::size_t at = 0; (at = text.find(pattern, at)) != text.npos; at += content.size()) {
-    text.replace(at, pattern.size(), content);
+  std::string changed;
+  std::size_t begin = 0;
+  for (std::size_t at; (at = text.find(pattern, begin)) != text.npos; begin = at + pattern.size()) {
+    changed.append(text, begin, at - begin).append(content);
   }
+  if (begin > 0) text = changed.append(text, begin);
 }
 
 // Removes what BERT's decoder removes from a single token.

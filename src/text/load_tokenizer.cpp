@@ -221,7 +221,12 @@ std::shared_ptr<const Tokenizer::Impl> load_from(Folder folder) {
 Tokenizer::Tokenizer() : impl_(std::make_shared<const Impl>()) {}
 
 Tokenizer Tokenizer::load(const fs::path& path) {
-  return Tokenizer(load_from(Folder(directory_of(find_places(path).tokenizer))));
+  // An adapter's own tokenizer needs no base.
+  const fs::path directory = directory_of(path);
+  bool is_own = false;
+  for_each_tokenizer_file([&](const char* name) { is_own = is_own || is_there(directory / name); });
+  return Tokenizer(
+      load_from(Folder(is_own ? directory : directory_of(find_places(path).tokenizer))));
 }
 
 Tokenizer Tokenizer::load(std::span<const MemoryFile> files) {

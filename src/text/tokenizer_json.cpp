@@ -112,10 +112,16 @@ class VocabularyReader final : public JsonTree {
 
 constexpr std::size_t kMaxTemplate = 64;  // tokens put before or after every text
 
+// Of a part. Real tokenizers have up to 6. Each step may make a text longer, and splits recurse.
+constexpr std::size_t kMaxSteps = 16;
+
 // Adds `step` to `steps`. If it is a "Sequence", adds its members instead, which are under the key
 // `list_key`.
 void add_steps(const JsonFields& step, const char* list_key, std::vector<JsonFields>& steps) {
-  if (step.required_string("type") != "Sequence") return steps.push_back(step);
+  if (step.required_string("type") != "Sequence") {
+    if (steps.size() == kMaxSteps) step.refuse("type", "at most 16 steps", ErrorCode::unsupported);
+    return steps.push_back(step);
+  }
   for (const json& member : step.required_list(list_key)) {
     add_steps({member, step.where()}, list_key, steps);
   }
@@ -163,7 +169,11 @@ WordPiece read_wordpiece(const JsonFields& model, const Vocabulary& vocabulary) 
   if (!unknown) model.refuse("unk_token", "a token of the vocabulary");
   options.unknown = *unknown;
   options.prefix = model.string("continuing_subword_prefix").value_or(options.prefix);
+  constexpr std::size_t kMaxCharacters = 1000;  // the time of a word grows with the square
   model.read("max_input_chars_per_word", options.max_characters);
+  if (options.max_characters > kMaxCharacters) {
+    model.refuse("max_input_chars_per_word", "at most 1000", ErrorCode::unsupported);
+  }
   return WordPiece(vocabulary, std::move(options));
 }
 

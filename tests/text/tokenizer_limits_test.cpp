@@ -65,6 +65,36 @@ TEST_CASE("encode counts the bytes that no token stands for") {
   }
 }
 
+TEST_CASE("a tokenizer.json cannot overflow the stack, fill memory or take minutes for a word") {
+  const json bpe = {{"type", "BPE"}, {"vocab", {{"a", 0}}}, {"merges", json::array()}};
+  const auto sequence_of = [](const json& step, std::size_t count, const char* key) {
+    return json{{"type", "Sequence"}, {key, std::vector<json>(count, step)}};
+  };
+  const json metaspace = {{"type", "Metaspace"}, {"replacement", "\u2581"}};
+  check_refused(
+      [&] {
+        load({{"tokenizer.json",
+               {{"model", bpe},
+                {"pre_tokenizer", sequence_of(metaspace, 50000, "pretokenizers")}}}});
+      },
+      {"tokenizer.json", "pre_tokenizer", "16"}, ErrorCode::unsupported);
+  const json growing = {
+      {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aaaaaaaaaa"}};
+  const Tokenizer bomb =
+      load({{"tokenizer.json",
+             {{"model", bpe}, {"normalizer", sequence_of(growing, 12, "normalizers")}}}});
+  check_bad_argument([&] { static_cast<void>(bomb.encode("aaaa")); }, {"normalizer"});
+  const json word_piece = {{"type", "WordPiece"},
+                           {"vocab", {{"a", 0}}},
+                           {"unk_token", "a"},
+                           {"max_input_chars_per_word", 10000000}};
+  check_refused(
+      [&] {
+        load({{"tokenizer.json", {{"model", word_piece}}}});
+      },
+      {"max_input_chars_per_word", "1000"}, ErrorCode::unsupported);
+}
+
 TEST_CASE("a tokenizer with a token for every byte can encode every text") {
   const Tokenizer tokenizer = Tokenizer::load(test::tokenizer_data("small"));
   CHECK(lost_bytes(tokenizer, "Zebra \u65e5\u672c \xff\n") == 0);
