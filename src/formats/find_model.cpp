@@ -204,12 +204,8 @@ ModelPlaces find_places(const fs::path& path, const std::string& base) {
   if (!is_there(directory / kAdapterConfig)) return {path, path};
   const ModelFiles files = find_model_files(path);
   if (!files.is_adapter(base)) return {path, path};
-  bool has_tokenizer = false;
-  for_each_tokenizer_file([&](const char* name) {
-    has_tokenizer = has_tokenizer || is_there(directory / name);
-  });
   const fs::path of_base = find_base(files, base);
-  return {of_base, has_tokenizer ? path : of_base};
+  return {of_base, has_tokenizer_files(directory) ? path : of_base};
 }
 
 }  // namespace gpt2

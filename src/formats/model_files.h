@@ -79,6 +79,9 @@ inline constexpr const char* kTokenizerConfig = "tokenizer_config.json";
 inline constexpr const char* kSpecialTokensMap = "special_tokens_map.json";
 inline constexpr const char* kAddedTokens = "added_tokens.json";
 
+/// Returns whether a directory has one of the files above.
+[[nodiscard]] bool has_tokenizer_files(const std::filesystem::path& directory);
+
 /// Calls f(name) for each of the names above.
 template <class F>
 void for_each_tokenizer_file(const F& f) {

@@ -222,11 +222,8 @@ Tokenizer::Tokenizer() : impl_(std::make_shared<const Impl>()) {}
 
 Tokenizer Tokenizer::load(const fs::path& path) {
   // An adapter's own tokenizer needs no base.
-  const fs::path directory = directory_of(path);
-  bool is_own = false;
-  for_each_tokenizer_file([&](const char* name) { is_own = is_own || is_there(directory / name); });
-  return Tokenizer(
-      load_from(Folder(is_own ? directory : directory_of(find_places(path).tokenizer))));
+  const bool is_own = has_tokenizer_files(directory_of(path));
+  return Tokenizer(load_from(Folder(directory_of(is_own ? path : find_places(path).tokenizer))));
 }
 
 Tokenizer Tokenizer::load(std::span<const MemoryFile> files) {

@@ -167,8 +167,6 @@ TextRange TextView::range(std::size_t first, std::size_t last) const noexcept {
   return {origins[first].begin, origins[last - 1].end};
 }
 
-constexpr std::size_t kMaxRewritten = std::size_t{64} << 20;
-
 TextView rewrite_text(const TextView& text, std::string_view prefix, const Rewrite& rewrite,
                       bool with_origins, TextBuffer& buffer) {
   buffer.text = prefix;
@@ -180,6 +178,8 @@ TextView rewrite_text(const TextView& text, std::string_view prefix, const Rewri
     if (!rewrite) buffer.text += text.text[at];
     if (with_origins) buffer.origins.resize(buffer.text.size(), text.range(at, at + length));
     at += length;
+    // The steps of a hostile file could multiply a text until memory is full.
+    constexpr std::size_t kMaxRewritten = std::size_t{64} << 20;
     if (buffer.text.size() > kMaxRewritten && buffer.text.size() / 2 > text.text.size()) {
       reject("the normalizer makes a text of more than ", kMaxRewritten, " bytes of ",
              text.text.size(), ": the tokenizer's file is damaged");

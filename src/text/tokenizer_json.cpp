@@ -119,7 +119,9 @@ constexpr std::size_t kMaxSteps = 16;
 // `list_key`.
 void add_steps(const JsonFields& step, const char* list_key, std::vector<JsonFields>& steps) {
   if (step.required_string("type") != "Sequence") {
-    if (steps.size() == kMaxSteps) step.refuse("type", "at most 16 steps", ErrorCode::unsupported);
+    if (steps.size() == kMaxSteps) {
+      fail(ErrorCode::unsupported, step.where(), "expected at most ", kMaxSteps, " steps");
+    }
     return steps.push_back(step);
   }
   for (const json& member : step.required_list(list_key)) {
@@ -172,7 +174,8 @@ WordPiece read_wordpiece(const JsonFields& model, const Vocabulary& vocabulary) 
   constexpr std::size_t kMaxCharacters = 1000;  // the time of a word grows with the square
   model.read("max_input_chars_per_word", options.max_characters);
   if (options.max_characters > kMaxCharacters) {
-    model.refuse("max_input_chars_per_word", "at most 1000", ErrorCode::unsupported);
+    model.refuse("max_input_chars_per_word", concat("at most ", kMaxCharacters),
+                 ErrorCode::unsupported);
   }
   return WordPiece(vocabulary, std::move(options));
 }
@@ -332,13 +335,11 @@ void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
   read_decoder(root, tokenizer);
   read_post_processor(root, tokenizer);
   if (!tokenizer.is_byte_level) tokenizer.vocabulary.use_names();
-  if (type == "Unigram" && !tokenizer.is_byte_level) {
-    // It was read before the special tokens, because it fills the vocabulary.
-  } else if (type == "BPE") {
+  if (type == "BPE") {
     tokenizer.model = read_bpe(model, reader, tokenizer.is_byte_level, tokenizer.vocabulary);
   } else if (type == "WordPiece" && !tokenizer.is_byte_level) {
     tokenizer.model = read_wordpiece(model, tokenizer.vocabulary);
-  } else {
+  } else if (type != "Unigram" || tokenizer.is_byte_level) {
     model.refuse("type", "'BPE', or 'WordPiece' or 'Unigram' without ByteLevel",
                  ErrorCode::unsupported);
   }
