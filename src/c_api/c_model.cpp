@@ -7,8 +7,8 @@
 #include "gpt2/observer.h"
 #include "gpt2/option_fields.h"
 #include "gpt2/runtime.h"
-#include "requests/options.h"
-#include "requests/own_form.h"
+#include "requests/answer/own_form.h"
+#include "requests/read/options.h"
 
 using namespace gpt2::c_api;
 

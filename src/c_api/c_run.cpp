@@ -7,10 +7,10 @@
 #include "c_api/handles.h"
 #include "gpt2/option_fields.h"
 #include "gpt2/sampler.h"
-#include "requests/completion_run.h"
-#include "requests/options.h"
-#include "requests/own_form.h"
-#include "requests/tokens.h"
+#include "requests/answer/own_form.h"
+#include "requests/read/options.h"
+#include "requests/read/tokens.h"
+#include "requests/run/completion_run.h"
 
 using namespace gpt2::c_api;
 

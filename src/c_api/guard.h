@@ -20,9 +20,9 @@
 #include "gpt2/gpt2.h"
 #include "gpt2/model_files.h"
 #include "gpt2/types.h"
-#include "requests/json_text.h"
-#include "requests/members.h"
-#include "requests/run.h"
+#include "requests/answer/json_text.h"
+#include "requests/read/members.h"
+#include "requests/run/run.h"
 
 // What every function of the C interface does with its arguments, its results and its errors. No
 // exception crosses the interface, because each function runs inside one of the guards.

@@ -1,3 +1,5 @@
+#include "gpt2/embed.h"
+
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -8,8 +10,7 @@
 #include "cli/lines.h"
 #include "cli/model.h"
 #include "cli/terminal/console.h"
-#include "gpt2/embed.h"
-#include "requests/embedding.h"
+#include "requests/answer/numbers.h"
 
 namespace gpt2::cli {
 namespace {

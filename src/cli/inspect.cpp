@@ -18,8 +18,8 @@
 #include "cli/model.h"
 #include "cli/replaceable.h"
 #include "cli/terminal/console.h"
-#include "requests/inspection.h"
-#include "requests/tokens.h"
+#include "requests/answer/inspection.h"
+#include "requests/read/tokens.h"
 
 namespace gpt2::cli {
 namespace {

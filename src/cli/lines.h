@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "gpt2/tokenizer.h"
-#include "requests/json_text.h"
-#include "requests/members.h"
-#include "requests/tokens.h"
+#include "requests/answer/json_text.h"
+#include "requests/read/members.h"
+#include "requests/read/tokens.h"
 
 // What batch, score and embed share: lines that are read in bounded memory, and answered with lines
 // of JSON.

@@ -1,3 +1,5 @@
+#include "gpt2/score.h"
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,8 +12,7 @@
 #include "cli/model.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
-#include "gpt2/score.h"
-#include "requests/scoring.h"
+#include "requests/answer/numbers.h"
 
 namespace gpt2::cli {
 namespace {

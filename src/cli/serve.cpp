@@ -19,7 +19,7 @@
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "gpt2/runtime.h"
-#include "requests/hash.h"
+#include "requests/answer/hash.h"
 #include "serve/server.h"
 
 namespace gpt2::cli {

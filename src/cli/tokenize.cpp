@@ -5,7 +5,7 @@
 #include "cli/model.h"
 #include "cli/terminal/console.h"
 #include "gpt2/config.h"
-#include "requests/tokens.h"
+#include "requests/read/tokens.h"
 
 namespace gpt2::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "requests/run.h"
+#include "requests/run/run.h"
 #include "serve/metrics.h"
 #include "serve/reply.h"
 #include "serve/served_model.h"

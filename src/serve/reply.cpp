@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "requests/completion.h"
+#include "requests/answer/completion.h"
 
 namespace gpt2::serve {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "requests/json_text.h"
+#include "requests/answer/json_text.h"
 
 namespace gpt2::serve {
 

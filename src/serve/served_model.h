@@ -8,7 +8,7 @@
 #include "gpt2/engine.h"
 #include "gpt2/scheduler.h"
 #include "gpt2/tokenizer.h"
-#include "requests/completion_request.h"
+#include "requests/read/completion_request.h"
 
 namespace gpt2::serve {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/seconds_since.h"
-#include "requests/json_text.h"
+#include "requests/answer/json_text.h"
 
 namespace gpt2::serve {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "base/fail.h"
 #include "base/json.h"
-#include "requests/completion.h"
-#include "requests/members.h"
-#include "requests/options.h"
-#include "requests/tokens.h"
+#include "requests/answer/completion.h"
+#include "requests/read/members.h"
+#include "requests/read/options.h"
+#include "requests/read/tokens.h"
 #include "serve/page_template.h"
 
 namespace gpt2::serve {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "requests/members.h"
+#include "requests/read/members.h"
 #include "serve/access.h"
 #include "serve/http_server.h"
 #include "serve/job.h"

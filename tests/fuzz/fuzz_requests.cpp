@@ -3,10 +3,10 @@
 #include <optional>
 
 #include "fuzz.h"
-#include "requests/chat.h"
-#include "requests/completion.h"
-#include "requests/embedding.h"
-#include "requests/members.h"
+#include "requests/answer/completion.h"
+#include "requests/answer/numbers.h"
+#include "requests/read/chat_request.h"
+#include "requests/read/members.h"
 #include "support/bundled_model.h"
 
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "gpt2/runtime.h"
-#include "requests/inspection.h"
+#include "requests/answer/inspection.h"
 #include "support/catch.h"
 #include "support/golden.h"
 #include "support/is_slow.h"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "requests/chat.h"
+#include "requests/read/chat_request.h"
 #include "serve/answers.h"
 #include "serve/schema.h"
 #include "support/bundled_model.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gpt2/option_fields.h"
-#include "requests/json_text.h"
+#include "requests/answer/json_text.h"
 #include "serve/answers.h"
 #include "serve/schema.h"
 #include "support/alphabet_model.h"

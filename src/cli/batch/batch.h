@@ -14,9 +14,9 @@
 #include "gpt2/engine.h"
 #include "gpt2/generate.h"
 #include "gpt2/generation_config.h"
-#include "requests/completion_request.h"
-#include "requests/options.h"
-#include "requests/scoring.h"
+#include "requests/answer/numbers.h"
+#include "requests/read/completion_request.h"
+#include "requests/read/options.h"
 
 namespace gpt2::cli {
 

@@ -13,7 +13,7 @@
 #include "cli/model.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
-#include "requests/hash.h"
+#include "requests/answer/hash.h"
 
 namespace gpt2::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
-#include "requests/own_form.h"
+#include "requests/answer/own_form.h"
 
 namespace gpt2::cli {
 namespace {

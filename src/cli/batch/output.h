@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "cli/lines.h"
-#include "requests/completion.h"
+#include "requests/answer/completion.h"
 
 namespace gpt2::cli {
 

@@ -1,14 +1,13 @@
-#include "cli/batch/batch.h"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/fail.h"
+#include "cli/batch/batch.h"
 #include "cli/lines.h"
-#include "requests/members.h"
-#include "requests/options.h"
-#include "requests/tokens.h"
+#include "requests/read/members.h"
+#include "requests/read/options.h"
+#include "requests/read/tokens.h"
 
 namespace gpt2::cli {
 namespace {

@@ -1,5 +1,3 @@
-#include "cli/batch/batch.h"
-
 #include <algorithm>
 #include <chrono>
 #include <deque>
@@ -13,13 +11,14 @@
 #include "base/fail.h"
 #include "base/seconds_since.h"
 #include "base/text.h"
+#include "cli/batch/batch.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "gpt2/runtime.h"
 #include "gpt2/scheduler.h"
-#include "requests/completion.h"
-#include "requests/completion_run.h"
-#include "requests/hash.h"
+#include "requests/answer/completion.h"
+#include "requests/answer/hash.h"
+#include "requests/run/completion_run.h"
 
 namespace gpt2::cli {
 namespace {

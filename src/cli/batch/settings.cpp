@@ -1,14 +1,13 @@
-#include "cli/batch/batch.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
 
 #include "base/paths.h"
+#include "cli/batch/batch.h"
 #include "cli/terminal/console.h"
 #include "gpt2/version.h"
-#include "requests/completion_request.h"
-#include "requests/hash.h"
+#include "requests/answer/hash.h"
+#include "requests/read/completion_request.h"
 
 namespace gpt2::cli {
 namespace {

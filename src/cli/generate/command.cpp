@@ -18,7 +18,7 @@
 #include "cli/terminal/console.h"
 #include "gpt2/generate.h"
 #include "gpt2/runtime.h"
-#include "requests/tokens.h"
+#include "requests/read/tokens.h"
 
 namespace gpt2::cli {
 namespace {

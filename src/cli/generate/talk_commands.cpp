@@ -12,7 +12,7 @@
 #include "base/fail.h"
 #include "base/text.h"
 #include "cli/terminal/console.h"
-#include "requests/options.h"
+#include "requests/read/options.h"
 
 namespace gpt2::cli {
 namespace {

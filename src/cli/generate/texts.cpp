@@ -16,9 +16,9 @@
 #include "cli/terminal/console.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/scheduler.h"
-#include "requests/completion_run.h"
-#include "requests/hash.h"
-#include "requests/own_form.h"
+#include "requests/answer/hash.h"
+#include "requests/answer/own_form.h"
+#include "requests/run/completion_run.h"
 
 namespace gpt2::cli {
 namespace {

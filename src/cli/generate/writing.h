@@ -15,8 +15,8 @@
 #include "gpt2/config.h"
 #include "gpt2/generate.h"
 #include "gpt2/tokenizer.h"
-#include "requests/completion_request.h"
-#include "requests/options.h"
+#include "requests/read/completion_request.h"
+#include "requests/read/options.h"
 
 namespace gpt2::cli {
 

@@ -1,4 +1,4 @@
-#include "requests/members.h"
+#include "requests/read/members.h"
 
 #include <string_view>
 #include <utility>

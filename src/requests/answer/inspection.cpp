@@ -1,3 +1,5 @@
+#include "requests/answer/inspection.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -9,8 +11,6 @@
 #include "base/text.h"
 #include "gpt2/model.h"
 #include "inspect/page_template.h"
-#include "requests/inspection.h"
-#include "requests/json_text.h"
 
 namespace gpt2 {
 namespace {

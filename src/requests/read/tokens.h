@@ -9,7 +9,7 @@
 
 #include "gpt2/config.h"
 #include "gpt2/tokenizer.h"
-#include "requests/members.h"
+#include "requests/read/members.h"
 
 // The texts and token ids of requests.
 

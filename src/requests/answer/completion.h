@@ -14,8 +14,8 @@
 
 #include "gpt2/engine.h"
 #include "gpt2/generate.h"
-#include "requests/completion_request.h"
-#include "requests/json_text.h"
+#include "requests/answer/json_text.h"
+#include "requests/read/completion_request.h"
 
 // The answers of OpenAI's completions API, as
 // https://platform.openai.com/docs/api-reference/completions documents them.

@@ -1,4 +1,4 @@
-#include "requests/completion_request.h"
+#include "requests/read/completion_request.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -7,8 +7,8 @@
 
 #include "base/fail.h"
 #include "base/json.h"
-#include "requests/options.h"
-#include "requests/tokens.h"
+#include "requests/read/options.h"
+#include "requests/read/tokens.h"
 
 namespace gpt2 {
 namespace {

@@ -1,17 +1,18 @@
-#include "requests/chat.h"
+#include "requests/read/chat_request.h"
 
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/fail.h"
 #include "base/json.h"
-#include "requests/options.h"
-#include "requests/tokens.h"
+#include "requests/read/options.h"
+#include "requests/read/tokens.h"
 
 namespace gpt2 {
 namespace {
@@ -22,8 +23,12 @@ constexpr std::size_t kMaxTopLogprobs = 20;                                  // 
 constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();  // of max_new_tokens
 constexpr std::string_view kUser = "User:", kAssistant = "Assistant:";
 
-using Role = ChatRole;
-using Message = ChatMessage;
+enum class Role { system, user, assistant };
+
+struct Message {
+  Role role;
+  std::string content;
+};
 
 Role read_role(Members& members) {
   const json& role = members.need("role");
@@ -96,7 +101,7 @@ std::vector<TokenId> prompt_of(Members& members, const std::vector<Message>& mes
   return dialog(messages, reader, first_token(context.tokenizer, context.config));
 }
 
-void read_logprobs(Members& members, CompletionRequest& request) {
+void read_chat_logprobs(Members& members, CompletionRequest& request) {
   request.with_logprobs = members.flag("logprobs").value_or(false);
   const auto top = members.count("top_logprobs", 0, kMaxTopLogprobs);
   if (top && !request.with_logprobs) {
@@ -105,89 +110,9 @@ void read_logprobs(Members& members, CompletionRequest& request) {
   if (request.with_logprobs) request.options.top_logprobs = top.value_or(0);
 }
 
-Json top_json(const Tokenizer& tokenizer, TokenId id, float logprob) {
-  const std::string_view bytes = tokenizer.bytes(id);
-  Json numbers = Json::array();
-  for (const char byte : bytes) numbers.push_back(static_cast<unsigned char>(byte));
-  return {{"token", token_text(bytes)}, {"logprob", logprob_number(logprob)}, {"bytes", numbers}};
-}
-
-// A part of a stream.
-Json chat_chunk_json(const AnswerHead& head, std::size_t index, const Json& delta,
-                     const Json& logprobs, std::optional<FinishReason> reason) {
-  Json answer = head_json(head, "chat.completion.chunk");
-  answer["choices"] =
-      Json::array({{{"index", index},
-                    {"delta", delta},
-                    {"logprobs", logprobs},
-                    {"finish_reason", reason ? Json(finish_reason_of(*reason)) : Json()}}});
-  return answer;
-}
-
-// The log-probabilities of tokens in the form of the chat API.
-Json chat_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenId> tokens,
-                        std::span<const TokenLogprob> scores) {
-  Json content = Json::array();
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    Json token = top_json(tokenizer, tokens[i], scores[i].logprob);
-    Json& top = token["top_logprobs"] = Json::array();
-    for (const auto& [id, logprob] : scores[i].top) top.push_back(top_json(tokenizer, id, logprob));
-    content.push_back(std::move(token));
-  }
-  return {{"content", content}, {"refusal", nullptr}};
-}
-
-class ChatAnswer : public AnswerForm {
- public:
-  ChatAnswer(AnswerHead head, Tokenizer tokenizer)
-      : head_(std::move(head)), tokenizer_(std::move(tokenizer)) {}
-
-  [[nodiscard]] Json whole(const CompletionRequest& request,
-                           const std::vector<CompletedPrompt>& prompts) const override {
-    Json list = Json::array();
-    for (const CompletionChoice& choice : prompts.front().choices) {
-      const GenerationResult& result = choice.result;
-      list.push_back(
-          {{"index", list.size()},
-           {"message",
-            {{"role", "assistant"}, {"content", chat_content(choice.text)}, {"refusal", nullptr}}},
-           {"logprobs", request.with_logprobs
-                            ? chat_logprobs_json(tokenizer_, result.tokens, result.logprobs)
-                            : Json()},
-           {"finish_reason", finish_reason_of(result.finish_reason)}});
-    }
-    return answer_json(head_, "chat.completion", std::move(list), prompts);
-  }
-
-  [[nodiscard]] Json begin(std::size_t index, const CompletionRequest&,
-                           const CompletedPrompt&) override {
-    const Json delta = {{"role", "assistant"}, {"content", ""}, {"refusal", nullptr}};
-    return chat_chunk_json(head_, index, delta, nullptr, {});
-  }
-
-  [[nodiscard]] Json part(std::size_t index, const std::string& text,
-                          std::span<const TokenId> tokens,
-                          std::span<const TokenLogprob> scores) override {
-    const bool is_first = !text.empty() && begun_.insert(index).second;
-    const Json logprobs = scores.empty() ? Json() : chat_logprobs_json(tokenizer_, tokens, scores);
-    const Json delta = {{"content", is_first ? chat_content(text) : text}};
-    return chat_chunk_json(head_, index, delta, logprobs, {});
-  }
-
-  [[nodiscard]] Json end(std::size_t index, FinishReason reason, std::size_t) override {
-    return chat_chunk_json(head_, index, Json::object(), nullptr, reason);
-  }
-
- private:
-  const AnswerHead head_;
-  const Tokenizer tokenizer_;
-  std::set<std::size_t> begun_;  // the choices of which text was sent
-};
-
-}  // namespace
-
-std::vector<ChatMessage> read_messages(Members& body, const char* list_name,
-                                       std::span<const std::string_view> types) {
+// Reads the member `list_name`, a list of messages. The parts of a message may have the `types`.
+std::vector<Message> read_messages(Members& body, const char* list_name,
+                                   std::span<const std::string_view> types) {
   const json& list = body.need(list_name);
   if (!list.is_array() || list.empty()) body.refuse(list_name, "a list of at least one message");
   std::vector<Message> messages;
@@ -207,6 +132,7 @@ std::vector<ChatMessage> read_messages(Members& body, const char* list_name,
   return messages;
 }
 
+// Throws Error for the members of a chat that a model which continues texts cannot obey.
 void refuse_tools(Members& members) {
   for (const char* const name : {"tools", "tool_choice", "functions", "function_call", "audio"}) {
     const json* const value = members.find(name);
@@ -220,6 +146,7 @@ void refuse_tools(Members& members) {
   }
 }
 
+// Throws Error unless the value, the member `name`, is {"type": "text"} or null.
 void check_text_format(Members& members, const char* name) {
   const json* const format = members.find(name);
   if (format != nullptr && !(format->size() == 1 && has_text(*format, "type", "text"))) {
@@ -227,19 +154,18 @@ void check_text_format(Members& members, const char* name) {
   }
 }
 
-std::string chat_content(const std::string& text) {
-  return text.starts_with(' ') ? text.substr(1) : text;
-}
-
+// Returns a request with the context's defaults and no prompt yet.
 CompletionRequest begin_chat(const RequestContext& context) {
   CompletionRequest request = {.options = context.defaults};
   if (!context.limits_chats) request.options.max_new_tokens = kUnlimited;
   return request;
 }
 
-void add_chat(CompletionRequest& request, Members& members,
-              const std::vector<ChatMessage>& messages, const RequestContext& context,
-              const char* max_tokens) {
+// Adds the prompt that the messages become, and reads the limits of the answer, which `max_tokens`
+// names. Throws Error for other members that nobody has read. context.prompt_name is what the
+// messages are called. To be called last.
+void add_chat(CompletionRequest& request, Members& members, const std::vector<Message>& messages,
+              const RequestContext& context, const char* max_tokens) {
   std::vector<TokenId> prompt = prompt_of(members, messages, context);
   std::size_t& limit = request.options.max_new_tokens;
   for (const char* const other : {"max_tokens", "max_new_tokens"}) {
@@ -263,6 +189,41 @@ void add_chat(CompletionRequest& request, Members& members,
   add_prompt(request, std::move(prompt), own);
 }
 
+// Reads "input", a text or messages, after "instructions", which are a message of the system.
+std::vector<Message> read_chat_input(Members& members) {
+  constexpr std::string_view kTypes[] = {"input_text", "output_text"};
+  std::vector<Message> messages;
+  if (const auto instructions = members.text("instructions")) {
+    messages.push_back({Role::system, *instructions});
+  }
+  const json& input = members.need("input");
+  if (input.is_string()) {
+    messages.push_back({Role::user, input.get<std::string>()});
+    return messages;
+  }
+  for (Message& message : read_messages(members, "input", kTypes)) {
+    messages.push_back(std::move(message));
+  }
+  return messages;
+}
+
+// Refuses what needs responses that were stored, or what an answer cannot include.
+void refuse_stored(Members& members) {
+  for (const char* const name : {"previous_response_id", "conversation", "prompt"}) {
+    if (members.find(name) == nullptr) continue;
+    reject(name, ": nothing is stored: give all messages as the \"input\"");
+  }
+  if (members.flag("background").value_or(false)) {
+    reject("background: nothing is stored: remove it");
+  }
+  const json* const include = members.find("include");
+  if (include != nullptr && *include != json::array()) {
+    members.refuse("include", "[], because an answer has nothing more");
+  }
+}
+
+}  // namespace
+
 CompletionRequest read_chat_request(const json& body, const RequestContext& context) {
   CompletionRequest request = begin_chat(context);
   Members members(body);
@@ -272,7 +233,7 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   constexpr std::string_view kTypes[] = {"text"};
   const std::vector<Message> messages = read_messages(members, "messages", kTypes);
   read_request_options(members, request, context, {"logprobs"});
-  read_logprobs(members, request);
+  read_chat_logprobs(members, request);
   read_answer_members(members, request, context);
   request.best_of = request.n;
   refuse_tools(members);
@@ -283,9 +244,30 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   return request;
 }
 
-std::unique_ptr<AnswerForm> chat_form(AnswerHead head, const std::optional<Tokenizer>& tokenizer,
-                                      const CompletionRequest&) {
-  return std::make_unique<ChatAnswer>(std::move(head), *tokenizer);
+CompletionRequest read_responses_request(const json& body, const RequestContext& context) {
+  CompletionRequest request = begin_chat(context);
+  Members members(body);
+  members.ignore({"user", "metadata", "store", "service_tier", "parallel_tool_calls",
+                  "prompt_cache_key", "prompt_cache_retention", "reasoning", "safety_identifier",
+                  "stream_options", "max_tool_calls"});
+  static_cast<void>(members.text("model"));
+  const std::vector<Message> messages = read_chat_input(members);
+  read_request_options(members, request, context, {"logprobs"});
+  request.stream = members.flag("stream").value_or(false);
+  refuse_tools(members);
+  refuse_stored(members);
+  if (const json* const text = members.find("text")) {
+    if (!text->is_object()) members.refuse("text", "an object");
+    Members of_text(*text, "text.");
+    of_text.ignore({"verbosity"});
+    check_text_format(of_text, "format");
+    of_text.refuse_others();
+  }
+  RequestContext own = context;
+  own.prompt_name = "input";
+  own.truncate = members.word("truncation", {"disabled", "auto"}) == 1 || context.truncate;
+  add_chat(request, members, messages, own, "max_output_tokens");
+  return request;
 }
 
 }  // namespace gpt2

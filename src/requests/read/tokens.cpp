@@ -1,4 +1,4 @@
-#include "requests/tokens.h"
+#include "generate/writing/tokens.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "base/text.h"
 #include "generate/options/option_codec.h"
-#include "generate/writing/tokens.h"
+#include "requests/read/tokens.h"
 
 namespace gpt2 {
 

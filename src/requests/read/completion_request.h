@@ -12,7 +12,7 @@
 #include "gpt2/config.h"
 #include "gpt2/generate.h"
 #include "gpt2/tokenizer.h"
-#include "requests/members.h"
+#include "requests/read/members.h"
 
 // Requests to OpenAI's completions API, as
 // https://platform.openai.com/docs/api-reference/completions documents them. Every further option

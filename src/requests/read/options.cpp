@@ -1,4 +1,4 @@
-#include "requests/options.h"
+#include "requests/read/options.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "requests/completion.h"
+#include "requests/answer/completion.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "requests/members.h"
-#include "requests/options.h"
+#include "requests/read/members.h"
+#include "requests/read/options.h"
 
 namespace gpt2 {
 namespace {

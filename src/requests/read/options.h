@@ -10,8 +10,8 @@
 #include "generate/options/option_codec.h"   // for the doors
 #include "gpt2/generate.h"
 #include "gpt2/option_fields.h"
-#include "requests/json_text.h"
-#include "requests/members.h"
+#include "requests/answer/json_text.h"
+#include "requests/read/members.h"
 
 // The options of a request, whose names are those of HuggingFace's generate() and of OpenAI's API.
 

@@ -1,77 +1,17 @@
-#include "requests/inspection.h"
+#include "requests/run/calls.h"
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <utility>
 
-#include "base/fail.h"
-#include "base/text.h"
-#include "requests/members.h"
-#include "requests/tokens.h"
+#include "requests/answer/numbers.h"
 
 namespace gpt2 {
 namespace {
 
-using nlohmann::json;
 using ChangeKind = PassChange::Kind;
-
-constexpr ChangeKind kChangeKinds[] = {ChangeKind::skip_layer, ChangeKind::skip_head,
-                                       ChangeKind::skip_mlp, ChangeKind::identity_norm};
-
-// Returns the number of a block or a head, from 0 to count - 1, in a place.
-std::size_t read_index(const std::string& text, std::size_t count, const std::string& name) {
-  std::size_t index = 0;
-  if (read_number(text, index) && index < count) return index;
-  reject(name, ": expected a whole number from 0 to ", count - 1, ", found ", quote(text));
-}
-
-// Splits a text at its last dot, or returns it and "".
-std::pair<std::string, std::string> split(const std::string& text) {
-  const std::size_t dot = text.rfind('.');
-  if (dot == text.npos) return {text, ""};
-  return {text.substr(0, dot), text.substr(dot + 1)};
-}
-
-void read_head(PassChange& change, const Config& config, const std::string& name) {
-  const auto [layer, head] = split(change.place);
-  std::size_t number = 0;
-  if (!read_number(layer, number) || !read_number(head, number)) {
-    reject(name, ": expected N.H, which is head H of block N, such as 2.1, found ",
-           quote(change.place));
-  }
-  change.layer = read_index(layer, config.n_layer, "the block of " + name);
-  change.head = read_index(head, config.n_head, "the head of " + name);
-}
-
-void read_norm(PassChange& change, const Config& config, const std::string& name) {
-  change.layer = config.n_layer;
-  if (change.place == "ln_f") return;
-  auto [norm, layer] = split(change.place);
-  if (norm.starts_with("h.")) norm = std::exchange(layer, norm.substr(2));
-  if ((norm != "ln_1" && norm != "ln_2") || layer.empty()) {
-    reject(name, ": expected ln_1.N, ln_2.N or ln_f, found ", quote(change.place));
-  }
-  change.is_ln_1 = norm == "ln_1";
-  change.layer = read_index(layer, config.n_layer, "the block of " + name);
-}
-
-// Reads the member with the changes of a kind. A place that is a whole number may be one of JSON.
-void read_changes(InspectionRequest& request, Members& members, ChangeKind kind,
-                  const Config& config) {
-  const std::string name = PassChange::kNames[static_cast<std::size_t>(kind)];
-  const json* const places = members.find(name);
-  if (places == nullptr) return;
-  if (!places->is_array()) members.refuse(name, "a list of places");
-  for (const json& place : *places) {
-    if (!place.is_string() && !place.is_number_unsigned()) {
-      members.refuse(name, "a list of places");
-    }
-    const std::string text = place.is_string() ? place.get<std::string>() : place.dump();
-    request.changes.push_back(read_change(kind, text, config, name));
-  }
-}
 
 bool is_at(const PassChange& change, Observed what, std::size_t layer, std::size_t n_layer) {
   if (layer != change.layer) return false;
@@ -168,32 +108,43 @@ std::vector<float> distances(std::span<const float> x, std::span<const float> ot
 
 }  // namespace
 
-PassChange read_change(ChangeKind kind, const std::string& place, const Config& config,
-                       const std::string& name) {
-  PassChange change = {.kind = kind, .place = place};
-  if (kind == ChangeKind::skip_head) {
-    read_head(change, config, name);
-  } else if (kind == ChangeKind::identity_norm) {
-    read_norm(change, config, name);
-  } else {
-    change.layer = read_index(place, config.n_layer, name);
+std::vector<ScoringResult> run_scoring(const Engine& engine,
+                                       std::span<const ScoringRequest* const> requests,
+                                       const std::function<void(double)>& progress) {
+  std::vector<ScoringResult> results;
+  if (requests.empty()) return results;
+  ScoreOptions options = requests.front()->options;
+  if (requests.front()->is_question()) {
+    std::vector<ChoiceQuestion> questions;
+    for (const ScoringRequest* const request : requests) questions.push_back(request->question);
+    for (auto& scores : score_choices(engine, questions, options.top_logprobs, progress)) {
+      results.push_back({.choices = std::move(scores)});
+    }
+    return results;
   }
-  return change;
+  std::vector<std::vector<TokenId>> texts;
+  for (const ScoringRequest* const request : requests) {
+    texts.insert(texts.end(), request->texts.begin(), request->texts.end());
+  }
+  options.progress = progress;
+  std::vector<TextScore> scores = score(engine, texts, options);
+  auto next = std::make_move_iterator(scores.begin());
+  for (const ScoringRequest* const request : requests) {
+    const auto begin = next;
+    next += static_cast<std::ptrdiff_t>(request->texts.size());
+    results.push_back({.texts = {begin, next}});
+  }
+  return results;
 }
 
-InspectionRequest read_inspection_request(const json& body, const RequestContext& context) {
-  InspectionRequest request;
-  Members members(body);
-  members.ignore({"model"});
-  TokenReader reader = {context.tokenizer, context.config.vocab_size};
-  reader.read_settings(members);
-  request.tokens = reader.read_json(members.need("prompt"), "prompt");
-  request.top = members.count("top", 1, 100).value_or(request.top);
-  request.with_attention = members.flag("attention").value_or(true);
-  for (const ChangeKind kind : kChangeKinds) read_changes(request, members, kind, context.config);
-  members.refuse_others();
-  check_length(request.tokens.size(), "prompt", context.config);
-  return request;
+std::vector<Json> score_lines(const Engine& engine, const std::optional<Tokenizer>& tokenizer,
+                              std::span<const ScoringRequest* const> lines,
+                              const std::function<void(double)>& progress) {
+  std::vector<Json> records;
+  for (const ScoringResult& result : run_scoring(engine, lines, progress)) {
+    records.push_back(line_json(*lines[records.size()], result, engine.model(), tokenizer));
+  }
+  return records;
 }
 
 InspectionResult run_inspection(const Engine& engine, const InspectionRequest& request,

@@ -1,4 +1,4 @@
-#include "requests/json_text.h"
+#include "requests/answer/json_text.h"
 
 #include <charconv>
 #include <cmath>

@@ -1,13 +1,17 @@
-#include "requests/run.h"
+#include "requests/run/run.h"
 
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/fail.h"
-#include "requests/chat.h"
-#include "requests/completion_run.h"
-#include "requests/own_form.h"
-#include "requests/responses.h"
+#include "requests/answer/chat.h"
+#include "requests/answer/inspection.h"
+#include "requests/answer/numbers.h"
+#include "requests/answer/own_form.h"
+#include "requests/answer/responses.h"
+#include "requests/read/chat_request.h"
+#include "requests/run/calls.h"
+#include "requests/run/completion_run.h"
 
 namespace gpt2 {
 namespace {
@@ -145,7 +149,8 @@ Request read_as(const json& body, const RequestContext& context) {
 // The same for OpenAI's answers that consist of texts.
 template <auto read>
 Request read_texts_as(const json& body, const RequestContext& context) {
-  if (!context.tokenizer) reject("a chat needs a tokenizer, and there is none: continue token ids instead");
+  if (!context.tokenizer)
+    reject("a chat needs a tokenizer, and there is none: continue token ids instead");
   return read(body, context);
 }
 

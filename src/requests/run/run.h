@@ -14,11 +14,9 @@
 #include "gpt2/engine.h"
 #include "gpt2/scheduler.h"
 #include "gpt2/tokenizer.h"
-#include "requests/completion.h"
-#include "requests/completion_request.h"
-#include "requests/embedding.h"
-#include "requests/inspection.h"
-#include "requests/scoring.h"
+#include "requests/answer/completion.h"
+#include "requests/read/completion_request.h"
+#include "requests/read/text_requests.h"
 
 namespace gpt2 {
 

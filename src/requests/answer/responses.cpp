@@ -1,51 +1,15 @@
-#include "requests/responses.h"
+#include "requests/answer/responses.h"
 
-#include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/fail.h"
-#include "requests/chat.h"
+#include "requests/answer/chat.h"
 
 namespace gpt2 {
 namespace {
-
-using nlohmann::json;
-
-// Reads "input", a text or messages, after "instructions", which are a message of the system.
-std::vector<ChatMessage> read_chat_input(Members& members) {
-  constexpr std::string_view kTypes[] = {"input_text", "output_text"};
-  std::vector<ChatMessage> messages;
-  if (const auto instructions = members.text("instructions")) {
-    messages.push_back({ChatRole::system, *instructions});
-  }
-  const json& input = members.need("input");
-  if (input.is_string()) {
-    messages.push_back({ChatRole::user, input.get<std::string>()});
-    return messages;
-  }
-  for (ChatMessage& message : read_messages(members, "input", kTypes)) {
-    messages.push_back(std::move(message));
-  }
-  return messages;
-}
-
-// Refuses what needs responses that were stored, or what an answer cannot include.
-void refuse_stored(Members& members) {
-  for (const char* const name : {"previous_response_id", "conversation", "prompt"}) {
-    if (members.find(name) == nullptr) continue;
-    reject(name, ": nothing is stored: give all messages as the \"input\"");
-  }
-  if (members.flag("background").value_or(false)) {
-    reject("background: nothing is stored: remove it");
-  }
-  const json* const include = members.find("include");
-  if (include != nullptr && *include != json::array()) {
-    members.refuse("include", "[], because an answer has nothing more");
-  }
-}
 
 // A stream's events come in the order begin(), part() ..., end().
 class ResponsesAnswer : public AnswerForm {
@@ -180,32 +144,6 @@ class ResponsesAnswer : public AnswerForm {
 };
 
 }  // namespace
-
-CompletionRequest read_responses_request(const json& body, const RequestContext& context) {
-  CompletionRequest request = begin_chat(context);
-  Members members(body);
-  members.ignore({"user", "metadata", "store", "service_tier", "parallel_tool_calls",
-                  "prompt_cache_key", "prompt_cache_retention", "reasoning", "safety_identifier",
-                  "stream_options", "max_tool_calls"});
-  static_cast<void>(members.text("model"));
-  const std::vector<ChatMessage> messages = read_chat_input(members);
-  read_request_options(members, request, context, {"logprobs"});
-  request.stream = members.flag("stream").value_or(false);
-  refuse_tools(members);
-  refuse_stored(members);
-  if (const json* const text = members.find("text")) {
-    if (!text->is_object()) members.refuse("text", "an object");
-    Members of_text(*text, "text.");
-    of_text.ignore({"verbosity"});
-    check_text_format(of_text, "format");
-    of_text.refuse_others();
-  }
-  RequestContext own = context;
-  own.prompt_name = "input";
-  own.truncate = members.word("truncation", {"disabled", "auto"}) == 1 || context.truncate;
-  add_chat(request, members, messages, own, "max_output_tokens");
-  return request;
-}
 
 std::unique_ptr<AnswerForm> responses_form(AnswerHead head, const std::optional<Tokenizer>&,
                                            const CompletionRequest& request) {

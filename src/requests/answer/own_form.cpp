@@ -1,4 +1,4 @@
-#include "requests/own_form.h"
+#include "requests/answer/own_form.h"
 
 #include <nlohmann/json.hpp>
 #include <type_traits>
@@ -6,7 +6,7 @@
 
 #include "generate/options/option_codec.h"
 #include "gpt2/option_fields.h"
-#include "requests/hash.h"
+#include "requests/answer/hash.h"
 
 namespace gpt2 {
 namespace {

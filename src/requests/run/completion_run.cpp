@@ -1,4 +1,4 @@
-#include "requests/completion_run.h"
+#include "requests/run/completion_run.h"
 
 #include <chrono>
 #include <future>

@@ -1,4 +1,4 @@
-#include "requests/hash.h"
+#include "requests/answer/hash.h"
 
 #include <algorithm>
 #include <span>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gpt2/session.h"
-#include "requests/run.h"
+#include "requests/run/run.h"
 
 namespace gpt2 {
 

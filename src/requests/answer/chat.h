@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "requests/answer/completion.h"
+
+// The answers of OpenAI's chat API, as https://platform.openai.com/docs/api-reference/chat
+// documents them.
+
+namespace gpt2 {
+
+/// Returns the text of an answer without the space between "Assistant:" and its first word.
+[[nodiscard]] std::string chat_content(const std::string& text);
+
+/// Writes {"id", "object", "created", "model", "choices", "usage"}. REQUIRES: there is a tokenizer.
+[[nodiscard]] std::unique_ptr<AnswerForm> chat_form(AnswerHead head,
+                                                    const std::optional<Tokenizer>& tokenizer,
+                                                    const CompletionRequest& request);
+
+}  // namespace gpt2

@@ -1,0 +1,150 @@
+#include "requests/answer/numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/fail.h"
+
+namespace gpt2 {
+namespace {
+
+Perplexity perplexity_of(std::span<const TextScore> scores,
+                         std::span<const std::vector<TokenId>> texts,
+                         const std::optional<Tokenizer>& tokenizer) {
+  return tokenizer ? perplexity(scores, texts, *tokenizer) : perplexity(scores);
+}
+
+// Returns the JSON of one of the request's texts.
+Json text_json(const ScoringRequest& request, const Perplexity& found, const TextScore& score,
+               std::size_t index, const std::optional<Tokenizer>& tokenizer) {
+  Json text = perplexity_json(found, request.options);
+  if (request.with_logprobs) {
+    text["logprobs"] = logprobs_json(tokenizer, request.texts[index], score.tokens);
+  }
+  return text;
+}
+
+Json texts_json(const ScoringRequest& request, std::span<const TextScore> scores,
+                const std::optional<Tokenizer>& tokenizer) {
+  const std::span<const std::vector<TokenId>> ids(request.texts);
+  Json result = perplexity_json(perplexity_of(scores, ids, tokenizer), request.options);
+  Json& texts = result["texts"] = Json::array();
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const Perplexity found = perplexity_of(scores.subspan(i, 1), ids.subspan(i, 1), tokenizer);
+    texts.push_back(text_json(request, found, scores[i], i, tokenizer));
+  }
+  return result;
+}
+
+// Returns the index of the first choice with the largest number.
+std::size_t best_by(const Json& choices, const char* number) {
+  const auto best = std::ranges::max_element(
+      choices, {}, [number](const Json& choice) { return choice[number].get<double>(); });
+  return static_cast<std::size_t>(best - choices.begin());
+}
+
+Json choices_json(const ScoringRequest& request, std::span<const ChoiceScore> scores,
+                  const std::optional<Tokenizer>& tokenizer) {
+  Json choices = Json::array();
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const std::vector<TokenId>& ids = request.question.choices[i];
+    Json& choice = choices.emplace_back(Json::object());
+    choice["tokens"] = ids.size();
+    choice["logprob"] = scores[i].sum;
+    choice["logprob_per_token"] = scores[i].mean;
+    if (tokenizer) {
+      choice["logprob_per_byte"] =
+          scores[i].sum / static_cast<double>(tokenizer->decode(ids).size());
+    }
+    choice["greedy_match"] = scores[i].greedy_match;
+    if (request.with_logprobs) {
+      choice["logprobs"] = logprobs_json(tokenizer, ids, scores[i].tokens);
+    }
+  }
+  Json result = Json::object();
+  result["best"] = best_by(choices, "logprob");
+  result["best_per_token"] = best_by(choices, "logprob_per_token");
+  if (tokenizer) result["best_per_byte"] = best_by(choices, "logprob_per_byte");
+  result["choices"] = std::move(choices);
+  return result;
+}
+
+void normalize(std::vector<float>& vector) {
+  double square = 0.0;
+  for (const float number : vector) square += static_cast<double>(number) * number;
+  if (square == 0.0) return;
+  const double length = std::sqrt(square);
+  for (float& number : vector) number = static_cast<float>(number / length);
+}
+
+}  // namespace
+
+Json scoring_json(const ScoringRequest& request, const ScoringResult& result,
+                  const std::optional<Tokenizer>& tokenizer) {
+  if (!request.is_question()) return texts_json(request, result.texts, tokenizer);
+  return choices_json(request, result.choices, tokenizer);
+}
+
+Json line_json(const ScoringRequest& line, const ScoringResult& result, const Model& model,
+               const std::optional<Tokenizer>& tokenizer) {
+  if (line.is_question()) return scoring_json(line, result, tokenizer);
+  const TextScore& score = result.texts.front();
+  const Perplexity found = checked_perplexity(model, tokenizer, line.texts.front(), score);
+  return text_json(line, found, score, 0, tokenizer);
+}
+
+Perplexity checked_perplexity(const Model& model, const std::optional<Tokenizer>& tokenizer,
+                              const std::vector<TokenId>& text, const TextScore& score) {
+  const Perplexity found = perplexity_of({&score, 1}, {&text, 1}, tokenizer);
+  if (std::isfinite(found.nll)) return found;
+  throw Error(ErrorCode::invalid_file,
+              model.description().files.back().string() +
+                  ": expected finite log-probabilities, found NaN or infinity: the weights are "
+                  "damaged");
+}
+
+Json perplexity_json(const Perplexity& found, const ScoreOptions& options) {
+  Json record = {{"tokens", found.tokens},     {"words", found.words},
+                 {"bytes", found.bytes},       {"windows", found.windows},
+                 {"context", options.context}, {"stride", options.stride},
+                 {"logprob", -found.nll}};
+  for (const auto& [name, number] : {std::pair{"perplexity", found.by_token},
+                                     {"word_perplexity", found.by_word},
+                                     {"byte_perplexity", found.by_byte},
+                                     {"bits_per_byte", found.bits_per_byte}}) {
+    record[name] = number.value;
+    record[std::string(name) + "_error"] = number.standard_error;
+  }
+  record["hf_weighted_perplexity"] = found.hf_weighted;
+  record["hf_unweighted_perplexity"] = found.hf_unweighted;
+  return record;
+}
+
+Json vector_json(const std::vector<float>& vector, bool is_base64) {
+  // The floats lie in little-endian order (base/bytes.h).
+  if (is_base64) return base64(text_of(std::as_bytes(std::span(vector))));
+  Json numbers = Json::array();
+  for (const float number : vector) numbers.push_back(short_number(number));
+  return numbers;
+}
+
+Json embedding_json(const EmbeddingRequest& request, const std::string& model,
+                    std::vector<std::vector<float>> vectors) {
+  Json data = Json::array();
+  const std::size_t tokens = request.tokens();
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    normalize(vectors[i]);
+    data.push_back({{"object", "embedding"},
+                    {"index", i},
+                    {"embedding", vector_json(vectors[i], request.is_base64)}});
+  }
+  return {{"object", "list"},
+          {"data", std::move(data)},
+          {"model", model},
+          {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}};
+}
+
+}  // namespace gpt2

@@ -1,0 +1,231 @@
+#include "requests/read/text_requests.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/text.h"
+#include "requests/read/options.h"
+
+namespace gpt2 {
+namespace {
+
+using nlohmann::json;
+
+TokenReader reader_of(Members& members, const RequestContext& context) {
+  TokenReader reader = {context.tokenizer, context.config.vocab_size};
+  reader.read_settings(members);
+  return reader;
+}
+
+void read_logprobs(Members& members, const Config& config, ScoringRequest& request) {
+  const auto top = members.count("logprobs", 0, std::min(kMaxLogprobs, config.vocab_size));
+  if (!top) return;
+  request.with_logprobs = true;
+  request.options.top_logprobs = *top;
+}
+
+// Reads the members that only texts have.
+void read_text_options(Members& members, const Config& config, ScoringRequest& request) {
+  read_logprobs(members, config, request);
+  ScoreOptions& options = request.options;
+  options.context = members.count("context", 2, config.n_positions).value_or(config.n_positions);
+  options.stride = members.count("stride", 1, options.context).value_or(0);
+  options = options.resolved(config);
+}
+
+using ChangeKind = PassChange::Kind;
+
+constexpr ChangeKind kChangeKinds[] = {ChangeKind::skip_layer, ChangeKind::skip_head,
+                                       ChangeKind::skip_mlp, ChangeKind::identity_norm};
+
+// Returns the number of a block or a head, from 0 to count - 1, in a place.
+std::size_t read_index(const std::string& text, std::size_t count, const std::string& name) {
+  std::size_t index = 0;
+  if (read_number(text, index) && index < count) return index;
+  reject(name, ": expected a whole number from 0 to ", count - 1, ", found ", quote(text));
+}
+
+// Splits a text at its last dot, or returns it and "".
+std::pair<std::string, std::string> split(const std::string& text) {
+  const std::size_t dot = text.rfind('.');
+  if (dot == text.npos) return {text, ""};
+  return {text.substr(0, dot), text.substr(dot + 1)};
+}
+
+void read_head(PassChange& change, const Config& config, const std::string& name) {
+  const auto [layer, head] = split(change.place);
+  std::size_t number = 0;
+  if (!read_number(layer, number) || !read_number(head, number)) {
+    reject(name, ": expected N.H, which is head H of block N, such as 2.1, found ",
+           quote(change.place));
+  }
+  change.layer = read_index(layer, config.n_layer, "the block of " + name);
+  change.head = read_index(head, config.n_head, "the head of " + name);
+}
+
+void read_norm(PassChange& change, const Config& config, const std::string& name) {
+  change.layer = config.n_layer;
+  if (change.place == "ln_f") return;
+  auto [norm, layer] = split(change.place);
+  if (norm.starts_with("h.")) norm = std::exchange(layer, norm.substr(2));
+  if ((norm != "ln_1" && norm != "ln_2") || layer.empty()) {
+    reject(name, ": expected ln_1.N, ln_2.N or ln_f, found ", quote(change.place));
+  }
+  change.is_ln_1 = norm == "ln_1";
+  change.layer = read_index(layer, config.n_layer, "the block of " + name);
+}
+
+// Reads the member with the changes of a kind. A place that is a whole number may be one of JSON.
+void read_changes(InspectionRequest& request, Members& members, ChangeKind kind,
+                  const Config& config) {
+  const std::string name = PassChange::kNames[static_cast<std::size_t>(kind)];
+  const json* const places = members.find(name);
+  if (places == nullptr) return;
+  if (!places->is_array()) members.refuse(name, "a list of places");
+  for (const json& place : *places) {
+    if (!place.is_string() && !place.is_number_unsigned()) {
+      members.refuse(name, "a list of places");
+    }
+    const std::string text = place.is_string() ? place.get<std::string>() : place.dump();
+    request.changes.push_back(read_change(kind, text, config, name));
+  }
+}
+
+}  // namespace
+
+std::size_t ScoringRequest::tokens() const {
+  std::size_t tokens = question.context.size();
+  for (const auto& choice : question.choices) tokens += choice.size();
+  for (const auto& text : texts) tokens += text.size();
+  return tokens;
+}
+
+bool ScoringRequest::has_same_options(const ScoringRequest& other) const {
+  const auto key = [](const ScoringRequest& request) {
+    const ScoreOptions& o = request.options;
+    return std::tuple(request.is_question(), o.context, o.stride, o.top_logprobs);
+  };
+  return key(*this) == key(other);
+}
+
+void check_scored_length(std::size_t tokens) {
+  if (tokens >= 2) return;
+  reject("expected a text of two tokens or more, because nothing predicts the first one; found ",
+         tokens);
+}
+
+ChoiceQuestion read_question(Members& members, const TokenReader& reader, const Config& config) {
+  ChoiceQuestion question = {reader.read_json(members.need("context"), "context"), {}};
+  const nlohmann::json& choices = members.need("choices");
+  if (!choices.is_array() || choices.empty()) {
+    reject("choices: expected a list with a choice or more, found ",
+           choices.is_array() ? "none" : choices.type_name());
+  }
+  for (const nlohmann::json& choice : choices) {
+    const std::string name = concat("choices[", question.choices.size(), "]");
+    question.choices.push_back(reader.read_json(choice, name));
+  }
+  question.check(config);
+  return question;
+}
+
+ScoringRequest read_texts_to_score(const json& body, const RequestContext& context) {
+  Members members(body);
+  ScoringRequest request = {
+      .texts = reader_of(members, context)
+                   .read_list(members.need("texts"), "texts", context.max_prompts)};
+  read_text_options(members, context.config, request);
+  members.refuse_others();
+  return request;
+}
+
+ScoringRequest read_choices_to_score(const json& body, const RequestContext& context) {
+  Members members(body);
+  ScoringRequest request = {
+      .question = read_question(members, reader_of(members, context), context.config)};
+  read_logprobs(members, context.config, request);
+  members.refuse_others();
+  return request;
+}
+
+ScoringRequest read_line_to_score(Members& members, const TokenReader& reader, const Config& config,
+                                  std::optional<std::size_t> top_logprobs) {
+  const bool is_question = members.find("choices") != nullptr;
+  for (const char* const prompt : {"prompt", "token_ids"}) {
+    if (members.find(prompt) == nullptr) continue;
+    reject("\"", prompt, "\", which is continued, and \"", is_question ? "choices" : "text",
+           "\", which is scored, exclude each other: remove one of them");
+  }
+  ScoringRequest request;
+  if (is_question) {
+    request.question = read_question(members, reader, config);
+  } else {
+    request.texts = {reader.read_json(members.need("text"), "text")};
+    check_scored_length(request.texts[0].size());
+    request.with_logprobs = top_logprobs.has_value();
+    request.options.top_logprobs = top_logprobs.value_or(0);
+    read_text_options(members, config, request);
+  }
+  members.refuse_others();
+  return request;
+}
+
+std::size_t EmbeddingRequest::tokens() const {
+  std::size_t tokens = 0;
+  for (const auto& input : inputs) tokens += input.size();
+  return tokens;
+}
+
+EmbeddingRequest read_embedding_request(const json& body, const RequestContext& context) {
+  const Config& config = context.config;
+  EmbeddingRequest request;
+  Members members(body);
+  members.ignore({"user"});
+  static_cast<void>(members.text("model"));
+  TokenReader reader = {context.tokenizer, config.vocab_size};
+  reader.read_settings(members);
+  request.inputs = reader.read_list(members.need("input"), "input", context.max_prompts);
+  request.is_base64 = members.word("encoding_format", {"float", "base64"}) == 1;
+  request.options.pooling = static_cast<Pooling>(members.word("pooling", {"mean", "last"}));
+  request.options.layer = members.count("layer", 0, config.n_layer);
+  static_cast<void>(members.count("dimensions", config.n_embd, config.n_embd));
+  members.refuse_others();
+  const bool is_list = request.inputs.size() > 1;
+  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+    check_length(request.inputs[i].size(), is_list ? concat("input[", i, "]") : "input", config);
+  }
+  return request;
+}
+
+PassChange read_change(ChangeKind kind, const std::string& place, const Config& config,
+                       const std::string& name) {
+  PassChange change = {.kind = kind, .place = place};
+  if (kind == ChangeKind::skip_head) {
+    read_head(change, config, name);
+  } else if (kind == ChangeKind::identity_norm) {
+    read_norm(change, config, name);
+  } else {
+    change.layer = read_index(place, config.n_layer, name);
+  }
+  return change;
+}
+
+InspectionRequest read_inspection_request(const json& body, const RequestContext& context) {
+  InspectionRequest request;
+  Members members(body);
+  members.ignore({"model"});
+  TokenReader reader = {context.tokenizer, context.config.vocab_size};
+  reader.read_settings(members);
+  request.tokens = reader.read_json(members.need("prompt"), "prompt");
+  request.top = members.count("top", 1, 100).value_or(request.top);
+  request.with_attention = members.flag("attention").value_or(true);
+  for (const ChangeKind kind : kChangeKinds) read_changes(request, members, kind, context.config);
+  members.refuse_others();
+  check_length(request.tokens.size(), "prompt", context.config);
+  return request;
+}
+
+}  // namespace gpt2

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpt2/embed.h"
+#include "gpt2/score.h"
+#include "requests/read/completion_request.h"
+#include "requests/read/members.h"
+#include "requests/read/tokens.h"
+
+// Requests about texts that are not continued: to score them, to turn them into vectors, and to
+// inspect one.
+
+namespace gpt2 {
+
+/// Texts to score, or a question whose choices are to be compared.
+struct ScoringRequest {
+  std::vector<std::vector<TokenId>> texts = {};
+  ChoiceQuestion question = {};  ///< without choices if there are texts
+  ScoreOptions options = {};     ///< resolved, without `progress`
+  bool with_logprobs = false;    ///< whether the result has the log-probability of each token
+
+  [[nodiscard]] bool is_question() const noexcept { return !question.choices.empty(); }
+
+  /// The number of tokens of the texts, or of the context and all choices.
+  [[nodiscard]] std::size_t tokens() const;
+
+  /// Whether run_scoring() can score both in one call.
+  [[nodiscard]] bool has_same_options(const ScoringRequest& other) const;
+};
+
+/// Throws Error unless a text has at least two tokens.
+void check_scored_length(std::size_t tokens);
+
+/// Reads "context" and "choices", which are texts or lists of token ids. Throws Error if the model
+/// cannot score them.
+[[nodiscard]] ChoiceQuestion read_question(Members& members, const TokenReader& reader,
+                                           const Config& config);
+
+/// Reads {"texts": a text or token ids, or a list of these, "context": tokens of a window,
+/// "stride": tokens, "logprobs": number}. Throws Error for any other object.
+[[nodiscard]] ScoringRequest read_texts_to_score(const nlohmann::json& body,
+                                                 const RequestContext& context);
+
+/// Reads {"context": a text or token ids, "choices": a list of these, "logprobs": number}. Throws
+/// Error for any other object, and if a choice is too long.
+[[nodiscard]] ScoringRequest read_choices_to_score(const nlohmann::json& body,
+                                                   const RequestContext& context);
+
+/// Reads a line: an object with "context" and "choices", or with "text" and maybe "context",
+/// "stride" and "logprobs", whose default is `top_logprobs`. Throws Error for any other member, and
+/// for a text of fewer than two tokens.
+[[nodiscard]] ScoringRequest read_line_to_score(Members& members, const TokenReader& reader,
+                                                const Config& config,
+                                                std::optional<std::size_t> top_logprobs);
+
+/// Texts to turn into vectors, as https://platform.openai.com/docs/api-reference/embeddings
+/// documents it.
+struct EmbeddingRequest {
+  std::vector<std::vector<TokenId>> inputs = {};
+  EmbedOptions options = {};  ///< "pooling" and "layer", which OpenAI's API does not have
+  bool is_base64 = false;     ///< whether vectors are written as base64 of their floats
+
+  [[nodiscard]] std::size_t tokens() const;  ///< of all texts
+};
+
+/// Returns the request in the body, which is a JSON object. Throws Error for anything that the API
+/// would refuse, and for a text that is empty or longer than the context.
+[[nodiscard]] EmbeddingRequest read_embedding_request(const nlohmann::json& body,
+                                                      const RequestContext& context);
+
+/// A change of the pass, which shows what a part of the model is good for.
+struct PassChange {
+  enum class Kind {
+    skip_layer,    ///< "2": block 2 adds nothing to the residual stream
+    skip_head,     ///< "2.1": the output of head 1 of block 2 is 0
+    skip_mlp,      ///< "2": the feed-forward layer of block 2 adds nothing
+    identity_norm  ///< "ln_1.2", "h.2.ln_1" or "ln_f": only multiplies by weight and adds bias
+  };
+  static constexpr const char* kNames[] = {"skip_layer", "skip_head", "skip_mlp", "identity_norm"};
+
+  Kind kind;
+  std::string place;      ///< as the request has it
+  std::size_t layer = 0;  ///< n_layer for ln_f
+  std::size_t head = 0;   ///< of skip_head
+  bool is_ln_1 = false;   ///< of identity_norm
+};
+
+/// Returns the change at a place of the model. Throws Error, whose message begins with `name`, for
+/// a place that the model does not have.
+[[nodiscard]] PassChange read_change(PassChange::Kind kind, const std::string& place,
+                                     const Config& config, const std::string& name);
+
+/// A text to inspect.
+struct InspectionRequest {
+  std::vector<TokenId> tokens = {};
+  std::size_t top = 5;                   ///< the length of the lists
+  bool with_attention = true;            ///< whether the report has the attention weights
+  std::vector<PassChange> changes = {};  ///< by kind; compared with the pass without them
+};
+
+/// Reads {"prompt": text or token ids, "top": number, "attention": bool, "skip_layer": [2, ...],
+/// "skip_head": ["2.1", ...], "skip_mlp": [2, ...], "identity_norm": ["ln_1.2", ...]}, of which
+/// only "prompt" is required. Throws Error for any other object, and for a text that is empty or
+/// longer than the context.
+[[nodiscard]] InspectionRequest read_inspection_request(const nlohmann::json& body,
+                                                        const RequestContext& context);
+
+}  // namespace gpt2
