@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+import unittest.mock
 import weakref
 
 import support
@@ -98,6 +99,25 @@ class InterruptTest(ModelTest):
         self.assertEqual((list(stream), stream.result), ([], None))
         self.assert_usable()
 
+    def test_two_ctrl_c_during_a_slow_callback(self):
+        session, calls = self.model.session(), 0
+
+        def slow(*_):
+            nonlocal calls
+            calls += 1
+            try:
+                time.sleep(5)
+            finally:
+                time.sleep(5)
+
+        first = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        with self.interrupted(0.6):
+            first.start()
+            session.generate("Once", logits_processor=slow, **ENDLESS)
+        self.assertEqual(calls, 1)
+        session.truncate(0)
+        self.assert_usable()
+
     def test_ctrl_c_leaves_a_session_free_wherever_it_comes(self):
         def interrupt(call, place):
             """Makes the call with a Ctrl-C at one of the places where Python handles signals: where
@@ -106,7 +126,8 @@ class InterruptTest(ModelTest):
 
             def profile(frame, event, _):
                 nonlocal places
-                if event in ("call", "c_return") and "gpt2cpp" in frame.f_code.co_filename:
+                file = frame.f_code.co_filename
+                if event in ("call", "c_return") and ("gpt2cpp" in file or "weakref" in file):
                     places += 1
                     if places == place:
                         sys.setprofile(None)
@@ -124,7 +145,8 @@ class InterruptTest(ModelTest):
         for name, call in (
                 ("logits", lambda: session.logits([443])), ("fork", lambda: session.fork()),
                 ("generate", lambda: session.generate([443], max_new_tokens=2)),
-                ("stream", lambda: list(session.stream([443], max_new_tokens=2)))):
+                ("stream", lambda: list(session.stream([443], max_new_tokens=2))),
+                ("a stream that is left", lambda: next(session.stream([443], **ENDLESS)))):
             session, place = self.model.session(), 1
             while interrupt(call, place):
                 with self.subTest(name, place=place):
@@ -217,6 +239,30 @@ class CallbackTest(ModelTest):
                 self.model.generate("Once", logits_processor=[in_place, lambda _, s: s.tolist()],
                                     **options)
 
+    def test_a_callback_of_observe_may_end_a_stream(self):
+        def end(values, place):
+            for stream in streams:
+                stream.close()
+            streams.clear()
+            gc.collect()
+
+        long, streams = [443] * 500, []
+        for session in (self.model.session(), None):
+            stream = (session or self.model).stream(long, **ENDLESS)
+            stream._run.step()  # reads of the prompt what a pass reads
+            knot = [stream]
+            knot.append(knot)  # so that the garbage collector frees it
+            streams.append(self.model.stream(long, **ENDLESS))
+            reader = threading.Thread(target=list, args=streams)
+            reader.start()  # reads its prompt meanwhile
+            del stream, knot
+            self.model.observe("Once", "mlp_output", change={("mlp_output", 0): end})
+            reader.join(60)
+            self.assertFalse(reader.is_alive())
+            if session is not None:
+                session.truncate(0)
+        self.assert_usable()
+
     def test_a_stream_closed_in_its_own_callback_ends(self):
         session = self.model.session()
         stream = session.stream("Once", logits_processor=lambda *_: stream.close(), **ENDLESS)
@@ -307,6 +353,22 @@ class StreamTest(ModelTest):
         gc.collect()
         session.truncate(0)
 
+    def test_a_generator_that_is_collected_closes_its_stream(self):
+        def write(stream):
+            with stream:
+                yield from stream
+
+        for _ in range(3):
+            stream = self.model.stream("Once", **ENDLESS)  # is finalized before the generator
+            writer = write(stream)
+            next(writer)
+            knot = [stream, writer]
+            knot.append(knot)
+            del stream, writer, knot
+            with unittest.mock.patch("sys.unraisablehook") as hook:
+                gc.collect()
+            hook.assert_not_called()
+
     def test_an_open_stream_does_not_keep_the_process(self):
         code = ("import gpt2cpp\n"
                 f"s = gpt2cpp.Model({MODEL!r}).stream('Once', max_new_tokens=10**9, "
@@ -315,6 +377,25 @@ class StreamTest(ModelTest):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                               timeout=60)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, " upon\n", ""))
+
+
+    def test_the_program_ends_while_a_daemon_thread_calls(self):
+        """Python ends a daemon thread as soon as it enters Python, as a callback does."""
+        calls = ("model.generate('Once', logits_processor=slow, **endless)",
+                 "model.generate(['Once'] * 9, on_progress=slow, **endless)",
+                 "list(model.stream('Once', logits_processor=slow, **endless))",
+                 "model.score([443] * 9**6, stride=1, on_progress=slow)",
+                 "while True: model.observe('Once', change={('mlp_output', 0): slow})")
+        for call in calls:
+            code = (f"import gpt2cpp, threading, time\nmodel = gpt2cpp.Model({MODEL!r})\n"
+                    f"endless, begun = {ENDLESS!r}, threading.Event()\n"
+                    "def slow(*_):\n    begun.set()\n    time.sleep(0.01)\n"
+                    f"def work():\n    {call}\n"
+                    "threading.Thread(target=work, daemon=True).start()\nbegun.wait()")
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                                  timeout=60)
+            with self.subTest(call):
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
 def write(model):

@@ -47,7 +47,7 @@ class Run:
     def close(self) -> None:
         """Ends the run after the pass that another thread may be computing."""
         owned, self._owned = self._owned, None
-        if owned is not None:
+        if owned is not None and owned.address:
             lib.gpt2_run_cancel(owned)
 
     @property
