@@ -35,8 +35,10 @@ std::string mixed() {
   std::string text;
   for (int i = 0; i < 6; ++i) {
     text += numbered_prompts(2) + in_lines(kTexts) + in_lines(kQuestions) +
-            R"({"text": "Tom has a dog. Tom likes the dog.", "context": 6, "stride": 3})" "\n"
-            R"({"custom_id": "a", "body": {"text": "The dog ran.", "logprobs": 2}})" "\n";
+            R"({"text": "Tom has a dog. Tom likes the dog.", "context": 6, "stride": 3})"
+            "\n"
+            R"({"custom_id": "a", "body": {"text": "The dog ran.", "logprobs": 2}})"
+            "\n";
   }
   return text;
 }
@@ -90,10 +92,10 @@ TEST_CASE("a line has its own options for scoring") {
   const Batch batch(json{{"text", text}, {"context", 6}, {"stride", 3}, {"logprobs", 1}}.dump());
   CHECK(batch.run({"--samples", "3"}).status == 0);  // a line that is scored has one record
   const json record = json::parse(batch.read());
-  const json expected = json::parse(
-      run({"score", "--json", "--context", "6", "--stride", "3", "--logprobs", "1"},
-          {.input = text})
-          .out);
+  const json expected =
+      json::parse(run({"score", "--json", "--context", "6", "--stride", "3", "--logprobs", "1"},
+                      {.input = text})
+                      .out);
   for (const auto& [name, value] : expected.items()) CHECK(record.at(name) == value);
 }
 

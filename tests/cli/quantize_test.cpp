@@ -101,12 +101,14 @@ TEST_CASE("quantize measures its cost on a text, which may be its own") {
   // bytes in int8, which has one f16 scale for 64 weights.
   const std::string number = R"(\S+ -> \S+ \([+-]\d+\.\d+ %)";
   const std::string error = R"( \+- \d+\.\d+ %)";
-  const std::string begin = R"([^\n]+\neach token   reads 164.1 KB -> 44.4 KB of weights \(-73.0 %\))"
-                            "\nperplexity   " + number;
-  CHECK(std::regex_match(quantize("").out,
-                         std::regex(begin + error + R"(\) on \d+ tokens in \d\d+ windows\n)" +
-                                    "  of which   " + number + error +
-                                    R"(\) by f16 keys and values\nlogits       change by .*\n)")));
+  const std::string begin =
+      R"([^\n]+\neach token   reads 164.1 KB -> 44.4 KB of weights \(-73.0 %\))"
+      "\nperplexity   " +
+      number;
+  CHECK(std::regex_match(
+      quantize("").out,
+      std::regex(begin + error + R"(\) on \d+ tokens in \d\d+ windows\n)" + "  of which   " +
+                 number + error + R"(\) by f16 keys and values\nlogits       change by .*\n)")));
   const std::string text = "abcdefghijklmnopqrstuvwxyz \u00e9abcdefghijklmnopqrst";
   CHECK(std::regex_match(quantize(place.write("text", text).string()).out,
                          std::regex(begin + R"(\) on 48 tokens in 1 window\n)" + "  of which   " +

@@ -441,7 +441,8 @@ TEST_CASE("score refuses what it cannot do in one line") {
     return outcome.err;
   };
   const std::vector<std::pair<Words, std::string>> cases = {
-      {{"--context", "1"}, "--context: expected 0 or a whole number from 2 to 1073741824, found '1'"},
+      {{"--context", "1"},
+       "--context: expected 0 or a whole number from 2 to 1073741824, found '1'"},
       {{"--context", "513"}, "--context: expected at most 512, "},
       {{"--stride", "513"}, "--stride: expected at most 512, "},
       {{"--context", "9", "--stride", "10"}, "--stride: expected at most 9, "},

@@ -5,8 +5,10 @@
 #include <fstream>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "base/system/process.h"
+#include "gpt2/option_fields.h"
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
@@ -38,22 +40,20 @@ std::vector<gpt2::TokenId> ids(const std::string& text) {
   return tokens;
 }
 
-Outcome talk(Words arguments, const std::string& lines) {
-  arguments.insert(arguments.begin(), "-i");
-  return run(arguments, {.input = lines});
+Outcome talk(const Words& arguments, const std::string& lines) {
+  return run(joined_words({"-i"}, arguments), {.input = lines});
 }
 
-std::string answers(Words arguments, const std::string& lines) {
-  const Outcome outcome = talk(std::move(arguments), lines);
+std::string answers(const Words& arguments, const std::string& lines) {
+  const Outcome outcome = talk(arguments, lines);
   CAPTURE(lines);
   CHECK(outcome.err == "");
   CHECK(outcome.status == 0);
   return outcome.out;
 }
 
-std::string letters(const std::string& lines, Words arguments = {"-n", "3"}) {
-  arguments.insert(arguments.end(), {"-m", alphabet_model(), "--greedy"});
-  return answers(arguments, lines);
+std::string letters(const std::string& lines, const Words& arguments = {"-n", "3"}) {
+  return answers(joined_words({"-m", alphabet_model(), "--greedy"}, arguments), lines);
 }
 
 std::string text(const Words& arguments) {
@@ -66,9 +66,7 @@ std::string text(const Words& arguments) {
 // The mistake is in the last of the lines. The message names it and has each of these facts.
 void check_refused(const std::string& lines, const std::string& out, const Words& facts,
                    const std::string& model = alphabet_model(), const Words& more = {}) {
-  Words arguments = {"-m", model, "-n", "3", "--greedy"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  const Outcome outcome = talk(arguments, lines);
+  const Outcome outcome = talk(joined_words({"-m", model, "-n", "3", "--greedy"}, more), lines);
   CAPTURE(lines, outcome.err);
   CHECK(outcome.status == 1);
   CHECK(outcome.out == out);
@@ -95,10 +93,7 @@ TEST_CASE("each line is followed by its answer") {
 
 TEST_CASE("the text is the same as from the same commands with a state") {
   const Words options = {"-n", "12", "-s", "4", "--no-echo"};
-  const auto with = [&](Words words) {
-    words.insert(words.end(), options.begin(), options.end());
-    return text(words);
-  };
+  const auto with = [&](const Words& words) { return text(joined_words(words, options)); };
   std::string expected = with({"Once upon a time", "--save-state", state()});
   expected += with({"--state", state(), "--save-state", state(), "-p", "\nTom said:"});
   expected += with({"--state", state(), "--save-state", state()});
@@ -198,7 +193,8 @@ TEST_CASE("/set stop takes texts in quotes, with the escapes of JSON") {
   CHECK(letters("/set stop \\u0065\nab\n") == "cd\n");
   CHECK(letters("/set stop \"z \"\nx\n") == "y\n");
   for (const std::string value : {"\"Tom", "Tom\\x", "\"Tom\" 5", "a\"b", "\"\""}) {
-    check_refused("/set stop " + value + "\n", "", {"stop: expected", value == "\"\"" ? "''" : value});
+    check_refused("/set stop " + value + "\n", "",
+                  {"stop: expected", value == "\"\"" ? "''" : value});
   }
 }
 
@@ -241,21 +237,6 @@ TEST_CASE("a turn of a dialog ends with the end-of-text token") {
   CHECK(letters("xy\n\nk\n", {"-n", "3", "--dialog", "--save-state", state()}) == "abc\nabc\n");
   CHECK(saved_tokens() == ids("xy$abc$k$abc"));
   CHECK(letters("t\n", {"-n", "3", "--dialog", "--state", state()}) == "abc\n");
-}
-
-TEST_CASE("options that make no sense in a talk are refused") {
-  for (const std::string option :
-       {"--json", "--tokens", "--no-echo", "--no-newline", "--truncate"}) {
-    const Outcome outcome = talk({option}, "");
-    CHECK(outcome.status == 2);
-    CHECK(outcome.err == "gpt2: " + option + " cannot be combined with --interactive" +
-                             ": give only one of them; see 'gpt2 generate --help'\n");
-  }
-  CHECK(talk({"--num-beams", "2"}, "").err ==
-        "gpt2: --interactive cannot be combined with --num-beams: give only one of them; see "
-        "'gpt2 generate --help'\n");
-  CHECK(run({"--dialog", "a"}).err ==
-        "gpt2: --dialog requires --interactive; see 'gpt2 generate --help'\n");
 }
 
 namespace {
@@ -326,9 +307,8 @@ TEST_CASE("a talk on a terminal says what /undo, /save and /load did", "[termina
 }
 
 TEST_CASE("/set alone lists the options, and marks those that have changed") {
-  const auto list = [](const std::string& lines, Words more = {}) {
-    more.insert(more.end(), {"-m", alphabet_model()});
-    return talk(more, lines + "/set\n").err;
+  const auto list = [](const std::string& lines, const Words& more = {}) {
+    return talk(joined_words({"-m", alphabet_model()}, more), lines + "/set\n").err;
   };
   const auto has = [](const std::string& text, const std::string& name, const std::string& value) {
     std::string row = name;
@@ -341,10 +321,10 @@ TEST_CASE("/set alone lists the options, and marks those that have changed") {
   CHECK(has(defaults, "  overflow", "slide"));
   CHECK(has(defaults, "  bad_words", "none"));
   CHECK(defaults.find("\n* t") == std::string::npos);
-  const std::string changed =
-      list("/set stop \"x y\"\n/set stop z\n/set temperature 1.5\n/set temperature 0.8\n"
-           "/set logit_bias 1=1\n/set logit_bias 5=1 6=-2\n",
-           {"-t", "1", "--top-k", "7"});
+  const std::string changed = list(
+      "/set stop \"x y\"\n/set stop z\n/set temperature 1.5\n/set temperature 0.8\n"
+      "/set logit_bias 1=1\n/set logit_bias 5=1 6=-2\n",
+      {"-t", "1", "--top-k", "7"});
   CHECK(has(changed, "* top_k", "7"));
   CHECK(has(changed, "* stop", "\"z\""));
   CHECK(has(changed, "* logit_bias", "5=1 6=-2"));  // all values are replaced
@@ -353,53 +333,34 @@ TEST_CASE("/set alone lists the options, and marks those that have changed") {
 }
 
 TEST_CASE("/set can change every option of the table, and /unset takes it back") {
-  const std::vector<std::pair<std::string, std::string>> values = {
-      {"temperature", "0.5"},
-      {"top_k", "7"},
-      {"top_n_sigma", "2"},
-      {"top_p", "0.5"},
-      {"min_p", "0.25"},
-      {"typical_p", "0.5"},
-      {"epsilon_cutoff", "0.125"},
-      {"eta_cutoff", "0.125"},
-      {"seed", "18446744073709551615"},
-      {"sequence", "3"},
-      {"min_new_tokens", "2"},
-      {"min_length", "2"},
-      {"forced_eos_token_id", "5"},
-      {"exponential_decay_length_penalty", "5,1.05"},
-      {"repetition_penalty", "1.1"},
-      {"no_repeat_ngram_size", "3"},
-      {"presence_penalty", "-0.5"},
-      {"frequency_penalty", "0.5"},
-      {"suppress_tokens", "1,2"},
-      {"begin_suppress_tokens", "3"},
-      {"logit_bias", "5=-1.5"},
-      {"sequence_bias", "5,6=1.5"},
-      {"forced_bos_token_id", "7"},
-      {"remove_invalid_values", "true"},
-      {"renormalize_logits", "true"},
-      {"max_new_tokens", "3"},
-      {"ignore_eos", "true"},
-      {"overflow", "stop"},
-      {"keep", "1"}};
-  std::string sets, unsets;
-  for (const auto& [name, value] : values) {
-    sets += "/set " + name + ' ' + value + '\n';
-    unsets += "/unset " + name + '\n';
-  }
-  const Outcome set = talk({"-m", alphabet_model()}, sets + "/set\n");
-  CHECK(set.status == 0);
-  for (const auto& [name, value] : values) {
-    std::string row = "* " + name;
-    row.resize(36, ' ');
-    CAPTURE(row, value, set.err);
-    CHECK(set.err.find(row + value + '\n') != std::string::npos);
-  }
-  // The list has no options but these, and stop, bad_words and bad_words_ids.
-  CHECK(std::ranges::count(set.err, '\n') == static_cast<long>(values.size()) + 4);
-  CHECK(talk({"-m", alphabet_model()}, sets + unsets + "/set\n").err ==
-        talk({"-m", alphabet_model()}, "/set\n").err);
+  const auto list = [](const std::string& lines) {
+    return talk({"-m", alphabet_model()}, lines + "/set\n").err;
+  };
+  const std::string defaults = list("");
+  std::size_t rows = 0;
+  const auto check = [&](const auto& field) {
+    const std::string name = field.name;
+    if (defaults.find("  " + name + ' ') == std::string::npos) return;
+    ++rows;
+    CAPTURE(name);
+    // A value that each type has, and one that is not the default of a number or a switch.
+    std::string changed;
+    for (const std::string value : {"1", "0.5", "true", "stop", "1=1", "1,2=1", "5,1.05", "x"}) {
+      const std::string set = "/set " + name + ' ' + value + '\n';
+      const Outcome outcome = talk({"-m", alphabet_model()}, set + "/set\n");
+      if (outcome.status != 0 || outcome.err == defaults) continue;
+      changed = set;
+      const std::size_t end = outcome.err.find('\n', outcome.err.find("\n* " + name + ' ') + 1);
+      const std::string shown = outcome.err.substr(0, end);
+      CHECK((shown.ends_with(' ' + value) || shown.ends_with('"' + value + '"')));
+    }
+    REQUIRE(changed != "");
+    CHECK(list(changed).find("* " + name + ' ') != std::string::npos);
+    CHECK(list(changed + "/unset " + name + '\n') == defaults);
+  };
+  for_each_generation_field(check);
+  for_each_sampling_field(check);
+  CHECK(rows > 25);
 }
 
 TEST_CASE("on a terminal, Ctrl-C stops the text and drops the line, but not the command",

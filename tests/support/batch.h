@@ -23,15 +23,15 @@ struct Batch {
   }
 
   [[nodiscard]] static Words arguments(const Words& more) {
-    Words words = {"batch", "in", "-o", "out", "-n", "8"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return joined_words({"batch", "in", "-o", "out", "-n", "8"}, more);
   }
 
   [[nodiscard]] std::string read(const std::string& name = "out") const {
     std::ifstream file(directory.path() / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
+
+  [[nodiscard]] std::vector<nlohmann::json> records() const { return json_lines(read()); }
 };
 
 /// Returns lines of prompts with different lengths, and with texts of different lengths.

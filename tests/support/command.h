@@ -3,8 +3,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
+
+#include "support/catch.h"
 
 namespace gpt2::test {
 
@@ -28,10 +32,10 @@ struct Surroundings {
   std::vector<std::string> environment = {};  ///< more variables, "NAME=value"
   bool terminal = false;                      ///< standard input is a terminal
   bool terminal_errors = false;               ///< standard error is that terminal too
-  bool terminal_output = false;               ///< standard output is that terminal too; read it with
-                                              ///< the functions for standard error
-  unsigned short columns = 0;                 ///< of the terminal; 0: unknown
-  std::string output = {};  ///< the file for standard output; "": a pipe; "-": closed
+  bool terminal_output = false;  ///< standard output is that terminal too; read it with
+                                 ///< the functions for standard error
+  unsigned short columns = 0;    ///< of the terminal; 0: unknown
+  std::string output = {};       ///< the file for standard output; "": a pipe; "-": closed
   std::filesystem::path program = command_path();
   bool console = true;  ///< on Windows, the command has a console, which send() needs. wine leaves
                         ///< the console behind if the command is killed while it starts
@@ -41,8 +45,8 @@ struct Surroundings {
 extern const std::string kNullDevice;
 
 /// A run of the gpt2 command. Its standard output is a pipe. Only the functions whose comments say
-/// so read it. On Windows, the functions that need POSIX throw. So do the surroundings `terminal` and
-/// `output`. The test cases that need them have the tags [terminal] and [posix], which tell
+/// so read it. On Windows, the functions that need POSIX throw. So do the surroundings `terminal`
+/// and `output`. The test cases that need them have the tags [terminal] and [posix], which tell
 /// tests/windows.cmake to leave them out.
 class Command {
  public:
@@ -104,5 +108,35 @@ struct Outcome {
 };
 
 [[nodiscard]] Outcome run(const Words& arguments, const Surroundings& surroundings = {});
+
+/// Checks that the command refuses the arguments with this status and one line on standard error,
+/// which has each of the facts, and that it writes nothing else.
+inline void check_refused(const Words& arguments, int status, const Words& facts,
+                          const Surroundings& surroundings = {}) {
+  const Outcome outcome = run(arguments, surroundings);
+  CAPTURE(arguments, outcome.err);
+  CHECK(outcome.status == status);
+  CHECK(outcome.out == "");
+  CHECK(outcome.err.starts_with("gpt2: "));
+  CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
+  for (const std::string& fact : facts) {
+    CAPTURE(fact);
+    CHECK(outcome.err.find(fact) != std::string::npos);
+  }
+}
+
+/// Returns the JSON values on the lines of a text.
+inline std::vector<nlohmann::json> json_lines(const std::string& text) {
+  std::vector<nlohmann::json> values;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) values.push_back(nlohmann::json::parse(line));
+  return values;
+}
+
+/// Returns the words of two lists.
+[[nodiscard]] inline Words joined_words(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
 
 }  // namespace gpt2::test
