@@ -2,7 +2,6 @@
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,13 +36,6 @@ const std::vector<Words> kAlone = {
      "One day"},
     {"--frequency-penalty", "1", "--logit-bias", "11=-100", "--logprobs", "2", "-n", "8", "Tom"}};
 
-std::vector<json> records(const std::string& text) {
-  std::vector<json> result;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) result.push_back(json::parse(line));
-  return result;
-}
-
 }  // namespace
 
 TEST_CASE("each record is the same as what generate writes for its line") {
@@ -53,7 +45,7 @@ TEST_CASE("each record is the same as what generate writes for its line") {
   CHECK(outcome.status == 0);
   CHECK(outcome.out.empty());
   CHECK(outcome.err.starts_with("gpt2: 5 lines, 0 errors; this run: "));
-  const std::vector<json> found = records(batch.read());
+  const std::vector<json> found = batch.records();
   REQUIRE(found.size() == 10);
   for (std::size_t i = 0; i < found.size(); ++i) {
     INFO(found[i]);
@@ -61,9 +53,8 @@ TEST_CASE("each record is the same as what generate writes for its line") {
     CHECK(found[i]["sample"] == i % 2);
     CHECK(found[i]["sequence"] == i);
     CHECK(found[i].value("custom_id", "") == (i / 2 == 1 ? "cat" : ""));
-    Words words = {"--json", "--sequence", std::to_string(i)};
-    words.insert(words.end(), kAlone[i / 2].begin(), kAlone[i / 2].end());
-    const json alone = json::parse(run(words).out);
+    const json alone = json::parse(
+        run(joined_words({"--json", "--sequence", std::to_string(i)}, kAlone[i / 2])).out);
     for (const char* const key : {"text", "token_ids", "finish_reason"}) {
       CHECK(found[i][key] == alone.at(key));
     }
@@ -92,7 +83,7 @@ TEST_CASE("requests of OpenAI's batch format") {
       R"({"custom_id": "e", "method": "GET", "url": "/v1/completions", "body": {"prompt": "Tom"}})"
       "\n");
   CHECK(batch.run({"--samples", "2"}).status == 3);
-  const std::vector<json> found = records(batch.read());
+  const std::vector<json> found = batch.records();
   REQUIRE(found.size() == 4);
   const json alone = json::parse(run({"--json", "--greedy", "-n", "4", "Tom"}).out);
   CHECK(found[0]["text"] == alone["text"]);
@@ -106,7 +97,7 @@ TEST_CASE("requests of OpenAI's batch format") {
 TEST_CASE("lines of plain text and of token ids") {
   const Batch batch("Once upon\r\n\nTom");
   CHECK(batch.run({"--lines"}).status == 0);
-  const std::vector<json> found = records(batch.read());
+  const std::vector<json> found = batch.records();
   REQUIRE(found.size() == 3);
   const std::vector<std::string> prompts = {"Once upon", "", "Tom"};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -117,7 +108,7 @@ TEST_CASE("lines of plain text and of token ids") {
   const Batch ids(R"({"token_ids": [443, 4.52e2]})"
                   "\n");
   CHECK(ids.run({"--tokens"}).status == 0);
-  const json record = records(ids.read()).at(0);
+  const json record = ids.records().at(0);
   CHECK(!record.contains("text"));
   CHECK(record["token_ids"] ==
         json::parse(run({"--json", "-n", "8", "Once upon"}).out)["token_ids"]);
@@ -163,7 +154,7 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
   CHECK(outcome.status == 3);
   CHECK(outcome.err.starts_with(counts + "8 tokens in "));
   CHECK(outcome.err.find("the first error of this run is: line 1: ") != std::string::npos);
-  const std::vector<json> found = records(batch.read());
+  const std::vector<json> found = batch.records();
   REQUIRE(found.size() == cases.size() + 1);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     INFO(found[i]);
@@ -180,9 +171,8 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
 
 TEST_CASE("a line and the command line may ask for a text that slides") {
   const Words slide = {"--overflow", "slide", "--keep", "3", "--ignore-eos"};
-  Words alone = {"--json", "-n", "530", "The cat"};
-  alone.insert(alone.begin(), slide.begin(), slide.end());
-  const json expected = json::parse(run(alone).out);
+  const json expected =
+      json::parse(run(joined_words({"--json", "-n", "530", "The cat"}, slide)).out);
   REQUIRE(expected["token_ids"].size() == 530);
   const Batch by_line(
       R"({"prompt": "The cat", "overflow": "slide", "keep": 3, "ignore_eos": true, )"
@@ -204,7 +194,7 @@ TEST_CASE("a prompt that is too long loses its beginning with --truncate, or as 
   const Batch batch(json{{"prompt", text}}.dump() + "\n" +
                     json{{"prompt", text}, {"truncate", false}}.dump());
   CHECK(batch.run({"--truncate"}).status == 3);
-  const std::vector<json> found = records(batch.read());
+  const std::vector<json> found = batch.records();
   const json alone = json::parse(run({"--json", "--truncate", "-n", "8", text}).out);
   CHECK(found.at(0)["text"] == alone["text"]);
   CHECK(found[0]["prompt_tokens"].get<int>() + found[0]["truncated"].get<int>() == 601);
@@ -238,21 +228,13 @@ TEST_CASE("--hf-defaults uses the model's generation config for what a line leav
   CHECK(again().err.starts_with("gpt2: --hf-defaults: num_beams in the model's generation config"));
 }
 
-TEST_CASE("an input that is no JSON at all is refused before anything is written") {
+TEST_CASE("a run that is refused leaves no file behind, and no file that was there is removed") {
   const Batch batch("Once upon\nTom\n");
+  const auto is_there = [&] { return std::filesystem::exists(batch.directory.path() / "out"); };
   const Outcome outcome = batch.run();
   CHECK(outcome.status == 1);
   CHECK(outcome.err.starts_with("gpt2: in: line 1: expected a JSON object"));
   CHECK(outcome.err.find("--lines") != std::string::npos);
-  CHECK_FALSE(std::filesystem::exists(batch.directory.path() / "out"));
-  CHECK(batch.run({"--lines"}).status == 0);
-  CHECK(records(batch.read()).size() == 2);
-}
-
-TEST_CASE("a run that is refused leaves no file behind, and no file that was there is removed") {
-  const Batch batch("no object");
-  const auto is_there = [&] { return std::filesystem::exists(batch.directory.path() / "out"); };
-  CHECK(batch.run().status == 1);
   CHECK_FALSE(is_there());
   batch.directory.write("in", kPrompts);
   CHECK(batch.run({}, {"GPT2_TUNE=fast"}).status == 1);
@@ -320,24 +302,17 @@ TEST_CASE("a file that is not the output of a run stays as it is") {
     batch.directory.write("out", content);
     const Outcome outcome = batch.run();
     CHECK(outcome.status == 1);
-    CHECK(outcome.err == "gpt2: out exists and is not the output of such a run, because it has '" +
-                             content.substr(0, content.find('\n')) + "': give another -o\n");
+    CHECK(outcome.err.find('\'' + content.substr(0, content.find('\n')) + '\'') != content.npos);
     CHECK(batch.read() == content);
   }
   const std::string zeros(100, '\0');
   batch.directory.write("out", zeros);
   CHECK(batch.run().status == 1);
   CHECK(batch.read() == zeros);
-  const auto refused = [&](const std::string& output, const std::string& message) {
-    const Outcome outcome =
-        run({"batch", "in", "-o", output}, {.directory = batch.directory.path()});
-    INFO(outcome.err);
-    CHECK(outcome.status == 1);
-    CHECK(outcome.err.starts_with("gpt2: " + message));
-  };
-  refused("in", "in is the input, too: give another file to -o");
-  refused(kNullDevice, kNullDevice + " is not a regular file");
-  refused("nowhere/out", "nowhere/out: cannot be written: No such file or directory");
+  const Surroundings here = {.directory = batch.directory.path()};
+  check_refused({"batch", "in", "-o", "in"}, 1, {"in is the input, too"}, here);
+  check_refused({"batch", "in", "-o", kNullDevice}, 1, {kNullDevice, "not a regular file"}, here);
+  check_refused({"batch", "in", "-o", "nowhere/out"}, 1, {"nowhere/out", "No such file"}, here);
   CHECK(batch.read("in") == kPrompts);
 }
 
@@ -347,8 +322,7 @@ TEST_CASE("only one process writes a file") {
   REQUIRE(gpt2::cli::lock(file) == gpt2::cli::Lock::taken);
   const Outcome outcome = batch.run();
   CHECK(outcome.status == 1);
-  CHECK(outcome.err ==
-        "gpt2: another process is writing out: wait until it ends, or give another -o\n");
+  CHECK(outcome.err.find("another process is writing out") != std::string::npos);
   gpt2::cli::close_file(file);
   CHECK(batch.run().status == 0);
 }
@@ -400,7 +374,7 @@ TEST_CASE("max_length includes the token that stands for an empty prompt") {
   const Batch batch(
       "{\"prompt\": \"\", \"max_length\": 5}\n{\"token_ids\": [], \"max_length\": 5}\n");
   CHECK(batch.run().status == 0);
-  for (const json& record : records(batch.read())) {
+  for (const json& record : batch.records()) {
     CHECK(record["prompt_tokens"] == 1);
     CHECK(record["token_ids"].size() == 4);
   }
@@ -408,19 +382,16 @@ TEST_CASE("max_length includes the token that stands for an empty prompt") {
 
 TEST_CASE("arguments of batch that are wrong are refused") {
   const Batch batch(kPrompts);
-  const auto check = [&](const Words& more, const std::string& message) {
-    const Outcome outcome = batch.run(more);
-    CHECK(outcome.status == 2);
-    INFO(outcome.err);
-    CHECK(outcome.err.find(message) != std::string::npos);
-  };
-  check({"--seed", "random"}, "--seed random: the run could not be continued: give a number");
-  check({"--logprobs", "101"}, "--logprobs: expected a whole number from 0 to 100");
-  check({"--shard", "3/3"}, "--shard: expected I/N with I from 0 to N - 1, /N or all");
-  check({"--samples", "0"}, "--samples: expected a whole number from 1 to");
-  const Outcome outcome = run({"batch", "in", "-o", "-"}, {.directory = batch.directory.path()});
-  CHECK(outcome.status == 2);
-  CHECK(outcome.err.starts_with("gpt2: -o -: the run is resumed where the output ends"));
+  for (const auto& [more, fact] : std::vector<std::pair<Words, std::string>>{
+           {{"--seed", "random"}, "--seed random"},
+           {{"--logprobs", "101"}, "--logprobs: expected a whole number from 0 to 100"},
+           {{"--shard", "3/3"}, "--shard: expected I/N"},
+           {{"--samples", "0"}, "--samples: expected a whole number from 1 to"},
+           {{"--lines", "--format", "openai"}, "--lines"},
+           {{"--tokens", "--format", "openai"}, "--tokens"}}) {
+    check_refused(Batch::arguments(more), 2, {fact}, {.directory = batch.directory.path()});
+  }
+  check_refused({"batch", "in", "-o", "-"}, 2, {"-o -"}, {.directory = batch.directory.path()});
 }
 
 }  // namespace gpt2::test::batch_test

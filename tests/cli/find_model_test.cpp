@@ -32,17 +32,6 @@ TEST_CASE("-m takes a directory, or a file in it") {
   CHECK(inside.status == 0);
 }
 
-TEST_CASE("the value of -m may follow after a blank, directly or after =") {
-  const ModelPlaces places;
-  for (const Words& how : {Words{"-m", "the_model"}, {"-mthe_model"}, {"-m=the_model"}}) {
-    Words arguments = {"info"};
-    arguments.insert(arguments.end(), how.begin(), how.end());
-    const Outcome outcome = run(arguments, {.directory = places.root()});
-    CHECK(outcome.err == "");
-    CHECK(outcome.out.starts_with("model        the_model\n"));
-  }
-}
-
 TEST_CASE("a name is looked for in models/ and in $GPT2_MODELS") {
   const ModelPlaces places;
   places.link("models/story");
@@ -102,15 +91,11 @@ TEST_CASE("without HOME, no cache is looked for in the working directory") {
   CHECK(places.found("fable", {"HOME=", "GPT2_MODELS=~/below"}).starts_with("gpt2: no model"));
 }
 
-TEST_CASE("a file without an extension does not hide the model of that name") {
+TEST_CASE("a file or a directory without a model does not hide the model of that name") {
   const ModelPlaces places;
-  places.link("models/gpt2");
-  places.write("gpt2", "the command, for example");
-  CHECK(places.found("gpt2") == "models/gpt2");
-}
-
-TEST_CASE("a directory without a model does not hide the model of that name") {
-  const ModelPlaces places;
+  places.link("models/story");
+  places.write("story", "a text, for example");
+  CHECK(places.found("story") == "models/story");
   places.link("models/gpt2");
   places.write("gpt2/main.c", "");
   CHECK(places.found("gpt2") == "models/gpt2");
@@ -121,10 +106,9 @@ TEST_CASE("a directory without a model does not hide the model of that name") {
       "gpt2: " + (fs::path("models") / "nano" / "ckpt.pt").string() + ": "));
   // If there is no model of that name, the loader says what the directory lacks.
   places.write("mine/main.c", "");
-  CHECK(places.found("mine").starts_with("gpt2: mine: no config.json; expected it beside "));
-  CHECK(places.found("./mine").starts_with("gpt2: ./mine: no config.json; expected it beside "));
-  CHECK(places.found(".").starts_with("gpt2: .: no config.json; expected it beside "));
-  CHECK(places.found("..").starts_with("gpt2: ..: no config.json; expected it beside "));
+  for (const std::string name : {"mine", "./mine", ".", ".."}) {
+    CHECK(places.found(name).starts_with("gpt2: " + name + ": no config.json; "));
+  }
 }
 
 TEST_CASE("a GGUF file, alone or in a directory, is found, so that the loader can refuse it") {
@@ -138,7 +122,8 @@ TEST_CASE("a GGUF file, alone or in a directory, is found, so that the loader ca
 TEST_CASE("a name is looked for in the HuggingFace cache") {
   const ModelPlaces places;
   const fs::path repository = "hub/models--openai-community--gpt2";
-  const std::string snapshot = (places.root() / repository / "snapshots" / kCommit).generic_string();
+  const std::string snapshot =
+      (places.root() / repository / "snapshots" / kCommit).generic_string();
   const std::string cache = "HF_HUB_CACHE=" + (places.root() / "hub").generic_string();
   places.link(repository / "snapshots" / kCommit);
   places.write(repository / "refs/main", kCommit);
@@ -188,19 +173,15 @@ TEST_CASE("HuggingFace's environment variables say where the cache is") {
   CHECK(places.found("tiny", environment) == in_hub);
 }
 
-TEST_CASE("a reference that leads out of the cache is not followed") {
+TEST_CASE("a reference that leads out of the cache is not followed, nor one of zeros") {
   const ModelPlaces places;
   places.write("hub/models--evil/refs/main", "../../../the_model");
-  CHECK(places.found("evil", {"HF_HUB_CACHE=" + (places.root() / "hub").generic_string()})
-            .starts_with("gpt2: no model 'evil'"));
-}
-
-TEST_CASE("a reference file of zeros, which a crash can leave behind, leads nowhere") {
-  const ModelPlaces places;
   places.link("hub/models--zeros/snapshots/" + std::string(kCommit));
-  places.write("hub/models--zeros/refs/main", std::string(40, '\0'));
-  CHECK(places.found("zeros", {"HF_HUB_CACHE=" + (places.root() / "hub").generic_string()})
-            .starts_with("gpt2: no model 'zeros'"));
+  places.write("hub/models--zeros/refs/main", std::string(40, '\0'));  // as after a crash
+  for (const std::string name : {"evil", "zeros"}) {
+    CHECK(places.found(name, {"HF_HUB_CACHE=" + (places.root() / "hub").generic_string()})
+              .starts_with("gpt2: no model '" + name + "'"));
+  }
 }
 
 }  // namespace gpt2::test::find_model_test

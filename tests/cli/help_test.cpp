@@ -10,11 +10,11 @@ namespace gpt2::test::help_test {
 
 namespace {
 
-const Words kCommands = {"generate", "batch", "tokenize", "info", "score", "embed",
+const Words kCommands = {"generate", "batch",    "tokenize", "info", "score", "embed",
 #ifdef GPT2_HAS_SERVER
                          "serve",
 #endif
-                         "inspect", "quantize", "bench"};
+                         "inspect",  "quantize", "bench"};
 
 }  // namespace
 
@@ -58,34 +58,17 @@ TEST_CASE("the help that lists the commands fits a terminal of 24 lines, with th
 
 TEST_CASE("the help of a command has its arguments, and an entry for each option in its group") {
   const std::string help = run({"generate", "--help", "all"}).out;
-  CHECK(help.starts_with(
-      "Continues a text with a GPT-2 model\n\nUsage: gpt2 generate [OPTIONS] [PROMPT]\n\n"
-      "Arguments:\n  PROMPT                    The text to continue\n\nPrompt:\n"));
-  CHECK(help.find("\n  --greedy                  Always take the most likely token, as with\n") !=
-        std::string::npos);
-  // A name that leaves no room for what it does stands on a line of its own.
-  CHECK(help.find("\n  --begin-suppress-tokens IDS\n                            Do not ") !=
-        std::string::npos);
-  CHECK(run({"quantize", "--help"}).out.find("Usage: gpt2 quantize [OPTIONS] MODEL OUT\n") !=
-        std::string::npos);
-}
-
-TEST_CASE("batch does not offer the seed that it refuses") {
-  CHECK(run({"batch", "--help"}).out.find("random'") == std::string::npos);
-  CHECK(run({"generate", "--help", "all"}).out.find("'random'") != std::string::npos);
+  for (const char* const part :
+       {"Usage: gpt2 generate [OPTIONS] [PROMPT]\n", "\nArguments:\n  PROMPT ", "\n  --greedy ",
+        "\n  --begin-suppress-tokens IDS\n "}) {  // leaves no room for what it does on its line
+    CAPTURE(part);
+    CHECK(help.find(part) != std::string::npos);
+  }
 }
 
 TEST_CASE("gpt2 help refuses a command that does not exist") {
-  const auto refusal = [](const Words& arguments) {
-    const Outcome outcome = run(arguments);
-    CHECK(outcome.status == 2);
-    CHECK(outcome.out == "");
-    return outcome.err;
-  };
-  CHECK(refusal({"help", "nosuch"}) ==
-        "gpt2: no command 'nosuch'; 'gpt2 --help' lists the commands\n");
-  CHECK(refusal({"help", "info", "x"}) == "gpt2: unexpected argument 'x'\n");
-  CHECK(run({"help", "info"}).out == run({"info", "--help"}).out);
+  check_refused({"help", "nosuch"}, 2, {"'nosuch'", "gpt2 --help"});
+  check_refused({"help", "info", "x"}, 2, {"'x'"});
 }
 
 }  // namespace gpt2::test::help_test

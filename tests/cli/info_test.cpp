@@ -25,12 +25,11 @@ bool contains(const std::string& text, const std::string& part) {
 // The path of a file of alphabet_model().
 std::string file(const std::string& name) { return (fs::path(alphabet_model()) / name).string(); }
 
-nlohmann::json json_of(Words arguments) {
-  arguments.insert(arguments.begin(), "info");
-  arguments.insert(arguments.end(), {"--json", "--quiet"});
-  const Outcome outcome = run(arguments);
+nlohmann::json json_of(const Words& arguments, const Words& environment = {}) {
+  const Outcome outcome =
+      run(joined_words({"info", "--json", "--quiet"}, arguments), {.environment = environment});
   CHECK(outcome.status == 0);
-  CHECK(outcome.err == "");
+  if (environment.empty()) CHECK(outcome.err == "");
   return nlohmann::json::parse(outcome.out);
 }
 
@@ -93,11 +92,7 @@ TEST_CASE("info --json gives programs the same facts") {
 
 TEST_CASE("OpenMP's variables say how many threads there are") {
   const auto with = [](const Words& environment) {
-    const Outcome outcome =
-        run({"info", "-m", alphabet_model(), "--json"}, {.environment = environment});
-    CAPTURE(environment, outcome.err);
-    REQUIRE(outcome.status == 0);
-    return nlohmann::json::parse(outcome.out);
+    return json_of({"-m", alphabet_model()}, environment);
   };
   const auto cores = with({})["threads"];
   for (const auto& [environment, threads, source] :
@@ -119,8 +114,7 @@ TEST_CASE("OpenMP's variables say how many threads there are") {
 // GCC's OpenMP binds no threads on Windows.
 TEST_CASE("OpenMP's places say where the threads run", "[posix]") {
   const auto with = [](const Words& environment) {
-    return nlohmann::json::parse(
-        run({"info", "-m", alphabet_model(), "--json"}, {.environment = environment}).out);
+    return json_of({"-m", alphabet_model()}, environment);
   };
   const auto cores = with({})["threads"];
   // Bound to places, each thread has a CPU of its own, and the number of cores is the same.
@@ -137,10 +131,11 @@ TEST_CASE("OpenMP's places say where the threads run", "[posix]") {
 }
 
 TEST_CASE("info names the tensors that were ignored, and why") {
-  const nlohmann::json json = json_of({"-m", (kCases / "legacy_hub_gpt2").string()});
-  CHECK(json["ignored"] == nlohmann::json{{"a causal mask, as old versions stored it",
-                                           {"h.0.attn.bias", "h.1.attn.bias"}}});
-  const Outcome outcome = run({"info", "-m", (kCases / "legacy_hub_gpt2").string()});
+  const std::string model = (kCases / "legacy_hub_gpt2").string();
+  CHECK(json_of({"-m", model})["ignored"] ==
+        nlohmann::json{
+            {"a causal mask, as old versions stored it", {"h.0.attn.bias", "h.1.attn.bias"}}});
+  const Outcome outcome = run({"info", "-m", model});
   CHECK(contains(outcome.out,
                  "ignored      a causal mask, as old versions stored it "
                  "(h.0.attn.bias, h.1.attn.bias)\n"));
@@ -187,9 +182,7 @@ TEST_CASE("info shows which instruction set is forced") {
   const Outcome outcome =
       run({"info", "-m", alphabet_model()}, {.environment = {"GPT2_ISA=scalar"}});
   CHECK(contains(outcome.out, "isa          scalar"));
-  const Outcome unknown = run({"-m", alphabet_model(), "x"}, {.environment = {"GPT2_ISA=mmx"}});
-  CHECK(unknown.status == 1);
-  CHECK(contains(unknown.err, "mmx"));
+  check_refused({"-m", alphabet_model(), "x"}, 1, {"mmx"}, {.environment = {"GPT2_ISA=mmx"}});
 }
 
 TEST_CASE("GPT2_TUNE is on or off, which changes no text") {
@@ -201,9 +194,8 @@ TEST_CASE("GPT2_TUNE is on or off, which changes no text") {
   CHECK(hash("GPT2_TUNE=off") == hash("GPT2_TUNE=on"));
   const Words info = {"info", "-m", alphabet_model()};
   for (const Words& command : {Words{"x"}, info}) {
-    const Outcome wrong = run(command, {.environment = {"GPT2_TUNE=fast"}});
-    CHECK(wrong.status == 1);
-    CHECK(wrong.err == "gpt2: GPT2_TUNE must be on or off, got 'fast'\n");
+    check_refused(command, 1, {"GPT2_TUNE", "on or off", "'fast'"},
+                  {.environment = {"GPT2_TUNE=fast"}});
   }
   CHECK(contains(run(info, {.environment = {"GPT2_TUNE=off"}}).out,
                  "\nwalks        fixed, by GPT2_TUNE=off or because the isa has only one\n"));
@@ -262,9 +254,7 @@ TEST_CASE("info shows an adapter that is merged into its base") {
   CHECK(contains(json["format"], "merged with an adapter of 6 tensors"));
   CHECK(contains(json["files"].dump(), "adapter_model.safetensors"));
   CHECK(json["memory"]["converted_weights_bytes"] == 2 * 16 * 48 * 4);
-  const Outcome refused = run({"info", "-m", alphabet_model(), "--base", adapter});
-  CHECK(refused.status == 1);
-  CHECK(contains(refused.err, "base"));
+  check_refused({"info", "-m", alphabet_model(), "--base", adapter}, 1, {"base"});
 }
 
 }  // namespace gpt2::test::info_test

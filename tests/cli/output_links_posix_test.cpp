@@ -36,7 +36,7 @@ const std::vector<Writer> kWriters = {write_records, write_page, save_session};
 
 }  // namespace
 
-TEST_CASE("an output is written through links to a file that does not exist") {
+TEST_CASE("an output is written through links to a file, which may not exist yet") {
   for (const Writer writer : kWriters) {
     const Batch place(numbered_prompts(1));
     const fs::path root = place.directory.path();
@@ -50,18 +50,11 @@ TEST_CASE("an output is written through links to a file that does not exist") {
     CHECK(fs::is_symlink(root / "below/first"));
     CHECK(fs::is_regular_file(fs::symlink_status(root / "below/target")));
     CHECK(fs::file_size(root / "below/target") > 0);
-  }
-}
-
-TEST_CASE("an output is written through a link to a file") {
-  for (const Writer writer : {write_records, write_page, save_session}) {
-    const Batch place(numbered_prompts(1));
-    const fs::path root = place.directory.path();
-    place.directory.write("target", "");
-    fs::create_symlink("target", root / "link");
-    CHECK(writer(place, "link").status == 0);
-    CHECK(fs::is_symlink(root / "link"));
-    CHECK(fs::file_size(root / "target") > 0);
+    place.directory.write("empty", "");
+    fs::create_symlink("empty", root / "to_file");
+    CHECK(writer(place, "to_file").status == 0);
+    CHECK(fs::is_symlink(root / "to_file"));
+    CHECK(fs::file_size(root / "empty") > 0);
   }
 }
 
@@ -71,27 +64,21 @@ TEST_CASE("a loop of links is one error of an output") {
     const fs::path root = place.directory.path();
     fs::create_symlink("loop", root / "loop");
     const Outcome outcome = writer(place, "loop");
-    CAPTURE(outcome.err);
     CHECK(outcome.status == 1);
     CHECK(outcome.err.ends_with("Too many levels of symbolic links\n"));
-    CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
     CHECK(fs::is_symlink(root / "loop"));
   }
 }
 
-TEST_CASE("a batch that is refused leaves a link as it was") {
+TEST_CASE("a batch that is refused leaves a link as it was, and a pipe is no output") {
   const Batch batch("Once upon\n");  // lacks --lines
   const fs::path root = batch.directory.path();
   fs::create_symlink("target", root / "out");
   CHECK(batch.run().status == 1);
   CHECK(fs::is_symlink(root / "out"));
   CHECK_FALSE(fs::exists(root / "target"));
-}
-
-TEST_CASE("a batch to a pipe is refused as one") {
-  const Batch batch(numbered_prompts(1));
-  CHECK(run({"batch", "in", "-o", "/dev/fd/1"}, {.directory = batch.directory.path()})
-            .err.starts_with("gpt2: /dev/fd/1 is not a regular file, "));
+  check_refused({"batch", "in", "-o", "/dev/fd/1"}, 1, {"/dev/fd/1", "not a regular file"},
+                {.directory = root});
 }
 
 TEST_CASE("the shares of a batch are merged through a link") {

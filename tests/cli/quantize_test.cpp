@@ -49,12 +49,8 @@ std::string hash(const std::string& stats) {
 
 // Checks that quantize refuses to write `out`, and that its message names it and the reason.
 void check_refused(const std::string& out, const std::string& reason) {
-  const Outcome outcome = run({"quantize", "no-such-model", out});
-  CHECK(outcome.status == 1);
-  CAPTURE(outcome.err, reason);
-  CHECK(outcome.err.starts_with("gpt2: " + out.substr(0, out.find_last_not_of('/') + 1)));
-  CHECK(outcome.err.find(reason) != std::string::npos);
-  CHECK(outcome.err.find("filesystem error") == std::string::npos);
+  const std::string name = out.substr(0, out.find_last_not_of('/') + 1);
+  test::check_refused({"quantize", "no-such-model", out}, 1, {"gpt2: " + name, reason});
 }
 
 }  // namespace
@@ -114,10 +110,9 @@ TEST_CASE("quantize measures its cost on a text, which may be its own") {
                          std::regex(begin + R"(\) on 48 tokens in 1 window\n)" + "  of which   " +
                                     number + R"(\) by [^\n]*\nlogits [^\n]*\n)")));
   for (const std::string short_text : {"", "a"}) {
-    const Outcome refused = quantize(place.write("short", short_text).string());
-    CHECK(refused.status == 1);
-    CHECK(refused.err.find("--text ") != std::string::npos);
-    CHECK(refused.err.find("found " + std::to_string(short_text.size())) != std::string::npos);
+    const std::string file = place.write("short", short_text).string();
+    test::check_refused({"quantize", model, model + "/out", "--text", file}, 1,
+                        {"--text " + file, "found " + std::to_string(short_text.size())});
   }
   place.write("model/added_tokens.json", R"({"<more>": 257})");
   CHECK(quantize(place.write("text", "a<more>b").string()).out.find("not measured") !=
@@ -136,10 +131,8 @@ TEST_CASE("quantize turns nanoGPT's ckpt.pt, with or without biases, into a Hugg
     const Outcome outcome = run({"quantize", source, out});
     CHECK(outcome.err == "");
     REQUIRE(outcome.status == 0);
-    const auto generate = [](Words arguments) {
-      const Words rest = {"--tokens", "--greedy", "--stats", "--max-new-tokens", "20", "1 207 33"};
-      arguments.insert(arguments.end(), rest.begin(), rest.end());
-      return run(arguments);
+    const auto generate = [](const Words& arguments) {
+      return run(joined_words(arguments, {"--tokens", "--greedy", "--stats", "-n", "20", "1 207"}));
     };
     const Outcome saved = generate({"-m", out});
     const Outcome quantized = generate({"-m", source, "--dtype", "int8"});
@@ -169,11 +162,7 @@ TEST_CASE("weights that are already quantized cannot be converted to another typ
                                  Words{"-m", quantized, "--dtype", "int4", "a"},
                                  Words{"quantize", quantized, quantized + "4", "--dtype", "int4"},
                                  Words{"quantize", quantized, quantized + "8"}}) {
-    const Outcome outcome = run(arguments);
-    CHECK(outcome.status == 2);
-    CHECK(outcome.out == "");
-    CHECK(outcome.err.starts_with("gpt2: --dtype: " + quantized));
-    CHECK(outcome.err.find(" already: ") != std::string::npos);
+    test::check_refused(arguments, 2, {"--dtype: " + quantized, " already: "});
   }
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
 }
@@ -181,10 +170,6 @@ TEST_CASE("weights that are already quantized cannot be converted to another typ
 TEST_CASE("quantize refuses before the work what it could not write, and leaves nothing behind") {
   const TemporaryDirectory place;
   const std::string text = place.write("text.txt", "a").string();
-  const Outcome short_text =
-      run({"quantize", kModel, (place.path() / "out").string(), "--text", text});
-  CHECK(short_text.err.starts_with("gpt2: --text " + text));
-  CHECK(short_text.err.find("found 1") != std::string::npos);
   CHECK(run({"quantize", kModel, ""}).status == 2);
   check_refused(text + "/new/out", text);
   check_refused(text + "/out", "Not a directory");
@@ -224,14 +209,12 @@ TEST_CASE("quantize refuses NaN weights, and quantizing at load keeps them NaN")
   for (int i = 0; i < 1000; ++i) file.write("\xff\x7f", 2);
   file.close();
   const std::string out = (place.path() / "out").string();
-  const Outcome outcome = run({"quantize", source.string(), out, "--text", story()});
-  CHECK(outcome.status == 1);
-  CHECK(outcome.err.find("found NaN or infinity: the weights are damaged") != std::string::npos);
+  test::check_refused({"quantize", source.string(), out, "--text", story()}, 1,
+                      {"found NaN or infinity"});
   CHECK_FALSE(fs::exists(out));
   for (const std::string dtype : {"f16", "int8", "int4"}) {
-    const Outcome text = run({"-m", source.string(), "--dtype", dtype, "Once"});
-    CHECK(text.status == 1);
-    CHECK(text.err.find("contain NaN") != std::string::npos);
+    CHECK(run({"-m", source.string(), "--dtype", dtype, "Once"}).err.find("contain NaN") !=
+          std::string::npos);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <regex>
-#include <sstream>
 #include <thread>
 
 #include "support/alphabet_model.h"
@@ -18,7 +17,7 @@
 
 namespace gpt2::test::score_test {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 namespace {
 
@@ -27,41 +26,33 @@ const std::string kText =
     "One day, the cat saw a big dog. The dog said, \"Hello, cat!\"";
 
 // Runs the command on the bundled model, with kText or another standard input.
-Outcome score(Words arguments, const std::string& input = kText) {
-  arguments.insert(arguments.begin(), "score");
-  return run(arguments, {.input = input});
+Outcome score(const Words& arguments, const std::string& input = kText) {
+  return run(joined_words({"score"}, arguments), {.input = input});
 }
 
-Outcome score_well(Words arguments, const std::string& input = kText) {
-  arguments.insert(arguments.begin(), "--quiet");  // under a sanitizer, it may take long
-  const Outcome outcome = score(arguments, input);
+Outcome score_well(const Words& arguments, const std::string& input = kText) {
+  const Outcome outcome = score(joined_words({"--quiet"}, arguments), input);  // it may take long
   CAPTURE(arguments);
   CHECK(outcome.err == "");
   CHECK(outcome.status == 0);
   return outcome;
 }
 
-std::vector<Json> parsed(const std::string& out) {
-  std::vector<Json> records;
-  std::istringstream lines(out);
-  for (std::string line; std::getline(lines, line);) records.push_back(Json::parse(line));
-  return records;
-}
-
-// Lines of input, and the beginning of the error that answers each.
+// Lines of input, and what the error that answers each must name.
 using Refusals = std::vector<std::pair<std::string, std::string>>;
 
 void check_refused_lines(const char* mode, const Refusals& lines) {
   std::string input;
-  for (const auto& [line, message] : lines) input += line + '\n';
+  for (const auto& [line, fact] : lines) input += line + '\n';
   const Outcome outcome = score({mode}, input);
   CHECK(outcome.status == 1);
-  const auto errors = parsed(outcome.out);
+  const auto errors = json_lines(outcome.out);
   REQUIRE(errors.size() == lines.size());
   for (std::size_t i = 0; i < errors.size(); ++i) {
     CAPTURE(lines[i].first);
-    CHECK(errors[i].at("error").get<std::string>().starts_with("line " + std::to_string(i + 1) +
-                                                               ": " + lines[i].second));
+    const std::string error = errors[i].at("error");
+    CHECK(error.starts_with("line " + std::to_string(i + 1) + ": "));
+    CHECK(error.find(lines[i].second) != std::string::npos);
   }
 }
 
@@ -106,7 +97,7 @@ TEST_CASE("score prints what the library computes, as text and as JSON") {
   const Words options = {"--context", "16", "--stride", "5"};
   Words json = options;
   json.push_back("--json");
-  const std::vector<Json> records = parsed(score_well(json).out);
+  const std::vector<Json> records = json_lines(score_well(json).out);
   REQUIRE(records.size() == 1);
   check_record(records[0], expected);
   CHECK(records[0]["context"] == 16);
@@ -204,8 +195,8 @@ TEST_CASE("--tokens reads ids, and then nothing is counted by word or byte") {
   const std::string plain = score_well({"--tokens"}, input).out;
   CHECK(plain.find("by word") == std::string::npos);
   CHECK(plain.find("bits") == std::string::npos);
-  CHECK(score({"--tokens"}, "1 4096").err ==
-        "gpt2: standard input: token id 2: expected a number from 0 to 4095, found '4096'\n");
+  check_refused({"score", "--tokens"}, 1, {"token id 2", "0 to 4095", "'4096'"},
+                {.input = "1 4096"});
 }
 
 namespace {
@@ -233,7 +224,7 @@ void check_token(const Json& token, TokenId id, const TokenLogprob& expected) {
 TEST_CASE("--logprobs prints a line for each token, with as many alternatives as asked for") {
   for (const std::size_t top : {0u, 3u}) {
     const Scored expected = by_library(kText, {.top_logprobs = top});
-    const auto lines = parsed(score_well({"--logprobs", std::to_string(top)}).out);
+    const auto lines = json_lines(score_well({"--logprobs", std::to_string(top)}).out);
     REQUIRE(lines.size() == expected.tokens.size());
     for (std::size_t i = 0; i < lines.size(); ++i) {
       check_token(lines[i], expected.tokens[i], expected.score.tokens[i]);
@@ -247,7 +238,7 @@ TEST_CASE("--json prints one record for each text, with its tokens if they are a
   CHECK(score_well({"--json", "--logprobs", "1"}).out == lines.out);
   CHECK(score_well({"--json", "--per-line"}).out == score_well({"--per-line"}).out);
   // A newline at the end is a part of the text.
-  check_record(parsed(score_well({"--json"}, kText + "\n").out).at(0),
+  check_record(json_lines(score_well({"--json"}, kText + "\n").out).at(0),
                by_library(kText + "\n").perplexity);
 }
 
@@ -259,27 +250,27 @@ TEST_CASE("--per-line scores every line by itself, in order") {
     lines.push_back("The cat number " + std::to_string(i) + " was very happy to see the dog.");
     input += lines.back() + '\n';
   }
-  const auto records = parsed(score_well({"--per-line"}, input).out);
+  const auto records = json_lines(score_well({"--per-line"}, input).out);
   REQUIRE(records.size() == 400);
   for (const std::size_t i : {0u, 1u, 199u, 398u, 399u}) {
     check_record(records[i], by_library(lines[i]).perplexity);
   }
   CHECK(score_well({"--per-line"}, "").out == "");
-  CHECK(parsed(score_well({"--per-line"}, "One day\nThe cat").out).size() == 2);
+  CHECK(json_lines(score_well({"--per-line"}, "One day\nThe cat").out).size() == 2);
 }
 
 TEST_CASE("a line that cannot be scored becomes an error record, and the command fails") {
   const Outcome outcome = score({"--per-line"}, "One day\n\nA\nThe cat\n");
   CHECK(outcome.status == 1);
-  CHECK(outcome.err ==
-        "gpt2: standard input: 2 of 4 lines failed: see \"error\" in their records\n");
-  const auto records = parsed(outcome.out);
+  CHECK(outcome.err.starts_with("gpt2: standard input: 2 of 4 lines failed"));
+  const auto records = json_lines(outcome.out);
   REQUIRE(records.size() == 4);
   check_record(records[0], by_library("One day").perplexity);
-  const std::string too_short =
-      ": expected a text of two tokens or more, because nothing predicts the first one; found ";
-  CHECK(records[1] == Json{{"error", "line 2" + too_short + "0"}});
-  CHECK(records[2] == Json{{"error", "line 3" + too_short + "1"}});
+  for (const std::size_t i : {1u, 2u}) {
+    const std::string error = records[i].at("error");
+    CHECK(error.starts_with("line " + std::to_string(i + 1) + ": expected a text of two tokens"));
+    CHECK(error.ends_with("found " + std::to_string(i - 1)));
+  }
   check_record(records[3], by_library("The cat").perplexity);
 }
 
@@ -287,33 +278,32 @@ TEST_CASE("lines are answered as they come, whatever the length of the input") {
   Command command({"score", "--per-line"}, {.pipe = true});
   command.write("One day\nThe c");
   command.read(1);
-  CHECK(parsed(command.out).size() == 1);
+  CHECK(json_lines(command.out).size() == 1);
   command.write("at\n");
   command.read(command.out.size() + 1);
   command.close_input();
   CHECK(command.wait() == 0);
-  const auto records = parsed(command.out);
+  const auto records = json_lines(command.out);
   REQUIRE(records.size() == 2);
   check_record(records[1], by_library("The cat").perplexity);
 }
 
 TEST_CASE("a line that is too long is an error record, and a carriage return ends a line") {
   const Outcome outcome = score({"--per-line"}, std::string(5 << 20, 'a') + "\nOne day\r\n");
-  const auto records = parsed(outcome.out);
+  const auto records = json_lines(outcome.out);
   REQUIRE(records.size() == 2);
-  CHECK(records[0].at("error") ==
-        "line 1: the line has 5242880 bytes, but at most 4194304 are read: shorten it");
+  CHECK(records[0].at("error").get<std::string>().find("5242880") != std::string::npos);
   check_record(records[1], by_library("One day").perplexity);
 }
 
 TEST_CASE("--jsonl reads texts and token ids, and refuses every other record") {
   const auto ids = bundled::tokenizer().encode("One\nday");
-  const auto records =
-      parsed(score_well({"--jsonl", "--logprobs", "1"}, R"({"text": "One\nday", "id": 7})"
-                                                        "\r\n" +
-                                                            Json{{"token_ids", ids}}.dump() + "\n" +
-                                                            Json{{"text", ids}}.dump() + "\n")
-                 .out);
+  const auto records = json_lines(
+      score_well({"--jsonl", "--logprobs", "1"}, R"({"text": "One\nday", "id": 7})"
+                                                 "\r\n" +
+                                                     Json{{"token_ids", ids}}.dump() + "\n" +
+                                                     Json{{"text", ids}}.dump() + "\n")
+          .out);
   REQUIRE(records.size() == 3);
   const Scored expected = by_library("One\nday", {.top_logprobs = 1});
   for (const Json& record : records) {
@@ -325,28 +315,20 @@ TEST_CASE("--jsonl reads texts and token ids, and refuses every other record") {
   }
 
   const Refusals bad = {
-      {"", "expected a JSON object, found an empty line"},
-      {"{\"text\":", "invalid JSON at column 9"},
-      {"{\"text\":\"\xff\"}", "invalid JSON"},
-      {"[1, 2]", "the line is an array; expected an object"},
-      {"{}", "expected either \"text\" or \"token_ids\", found neither"},
-      {R"({"text":"a","token_ids":[]})", "expected either \"text\" or \"token_ids\", found both"},
-      {R"({"text":7})", "text: expected a text or a list of token ids, found number"},
-      {R"({"token_ids":"a b"})", "token_ids: expected a list of token ids, found string"},
+      {"", "an empty line"},
+      {"{\"text\":", "column 9"},
+      {"[1, 2]", "array"},
+      {"{}", "neither"},
+      {R"({"text":"a","token_ids":[]})", "both"},
+      {R"({"text":7})", "text: "},
+      {R"({"token_ids":"a b"})", "token_ids: "},
       {R"({"token_ids":[1,2.5]})", "token_ids[1]: expected a token id from 0 to 4095, found 2.5"},
-      {R"({"token_ids":[1,"\u0000"]})",
-       "token_ids[1]: expected a token id from 0 to 4095, found \"\\u0000\""},
-      {R"({"token_ids":[-1]})", "token_ids[0]: expected a token id from 0 to 4095, found -1"},
-      {R"({"token_ids":[1,4096]})", "token_ids[1]: expected a token id from 0 to 4095, found 4096"},
-      {R"({"token_ids":[18446744073709551615]})",
-       "token_ids[0]: expected a token id from 0 to 4095, found 18446744073709551615"},
-      {R"({"token_ids":[1e999]})", "invalid JSON"},
-      {R"({"text":"a b","text":"c d"})", "key 'text' appears twice"},
-  };
+      {R"({"token_ids":[18446744073709551615]})", "18446744073709551615"}};
   check_refused_lines("--jsonl", bad);
   // Without a tokenizer, there are no texts.
-  CHECK(parsed(score({"--jsonl", "--tokens"}, "{\"text\":\"a b\"}").out)[0].at("error") ==
-        "line 1: with --tokens, there is no tokenizer for \"text\": give \"token_ids\"");
+  const std::string error =
+      json_lines(score({"--jsonl", "--tokens"}, "{\"text\":\"a b\"}").out)[0].at("error");
+  CHECK(error.find("--tokens") != std::string::npos);
 }
 
 TEST_CASE("--choices tells which continuation the model prefers") {
@@ -356,7 +338,7 @@ TEST_CASE("--choices tells which continuation the model prefers") {
       tokenizer.encode(" moon"), tokenizer.encode(" time"), tokenizer.encode(" time, there was")};
   const auto expected = score_choices(Engine::shared(bundled::model()), context, choices);
   const Json by_ids = {{"context", context}, {"choices", choices}};
-  const auto records = parsed(
+  const auto records = json_lines(
       score_well({"--choices"},
                  R"({"context": "Once upon a", "choices": [" moon", " time", " time, there was"]})"
                  "\n" +
@@ -379,21 +361,13 @@ TEST_CASE("--choices tells which continuation the model prefers") {
   CHECK(record["choices"][0]["greedy_match"] == false);
   CHECK(record.at("best") == 1);
 
-  const Refusals bad = {
-      {"3", "the line is 3; expected an object"},
-      {R"({"choices": [" a"]})", "expected \"context\", found no such key"},
-      {R"({"context": "a"})", "expected \"choices\", found no such key"},
-      {R"({"context": null, "choices": [" a"]})", "expected \"context\", found null"},
-      {R"({"context": "a", "choices": null})", "expected \"choices\", found null"},
-      {R"({"context": "a", "choices": " b"})",
-       "choices: expected a list with a choice or more, found string"},
-      {R"({"context": "a", "choices": []})",
-       "choices: expected a list with a choice or more, found none"},
-      {R"({"context": "a", "choices": [null]})",
-       "choices[0]: expected a text or a list of token ids, found null"},
-      {R"({"context": "a", "choices": ["b", ""]})", "choice 2 has no tokens: give at least one"},
-      {R"({"context": "", "choices": ["b"]})", "the context has no tokens, "},
-  };
+  const Refusals bad = {{R"({"choices": [" a"]})", "\"context\""},
+                        {R"({"context": "a"})", "\"choices\""},
+                        {R"({"context": "a", "choices": " b"})", "choices: "},
+                        {R"({"context": "a", "choices": []})", "choices: "},
+                        {R"({"context": "a", "choices": [null]})", "choices[0]: "},
+                        {R"({"context": "a", "choices": ["b", ""]})", "choice 2 "},
+                        {R"({"context": "", "choices": ["b"]})", "the context has no tokens"}};
   check_refused_lines("--choices", bad);
 }
 
@@ -426,35 +400,22 @@ TEST_CASE("a terminal shows the progress of scoring, and standard output the ans
 }
 
 TEST_CASE("score refuses what it cannot do in one line") {
-  const std::string too_short =
-      ": expected a text of two tokens or more, because nothing predicts the first one; found 1\n";
-  CHECK(score({}, "A").err == "gpt2: standard input" + too_short);
   const TemporaryDirectory place;
   const std::string file = place.write("story.txt", "A").string();
-  CHECK(score({file}).err == "gpt2: " + file + too_short);
-  CHECK(score({}, "A").status == 1);
-  CHECK(score({"/nowhere"}).err == "gpt2: cannot read /nowhere: No such file or directory\n");
-  const auto usage = [](const Words& arguments) {
-    const Outcome outcome = score(arguments);
-    CHECK(outcome.status == 2);
-    CHECK(outcome.out == "");
-    return outcome.err;
-  };
-  const std::vector<std::pair<Words, std::string>> cases = {
-      {{"--context", "1"},
-       "--context: expected 0 or a whole number from 2 to 1073741824, found '1'"},
-      {{"--context", "513"}, "--context: expected at most 512, "},
-      {{"--stride", "513"}, "--stride: expected at most 512, "},
-      {{"--context", "9", "--stride", "10"}, "--stride: expected at most 9, "},
-      {{"--logprobs", "4097"}, "--logprobs: expected a whole number from 0 to 4096, "},
-      {{"--logprobs", "x"}, "--logprobs: expected a whole number, found 'x'"},
-      {{"a", "b"}, "unexpected argument 'b'"}};
-  for (const auto& [arguments, message] : cases) {
-    CHECK(usage(arguments).starts_with("gpt2: " + message));
-  }
-  CHECK(usage({"--jsonl", "--choices"}).find("cannot be combined with") != std::string::npos);
-  for (const std::string option : {"--context", "--stride"}) {
-    CHECK(usage({"--choices", option, "9"}).find("cannot be combined with") != std::string::npos);
+  check_refused({"score", file}, 1, {file, "two tokens", "found 1"});
+  check_refused({"score"}, 1, {"standard input", "found 1"}, {.input = "A"});
+  const std::string both = "cannot be combined with";
+  for (const auto& [arguments, facts] : std::vector<std::pair<Words, Words>>{
+           {{"--context", "1"}, {"--context", "from 2 to 1073741824", "'1'"}},
+           {{"--context", "513"}, {"--context", "at most 512"}},
+           {{"--stride", "513"}, {"--stride", "at most 512"}},
+           {{"--context", "9", "--stride", "10"}, {"--stride", "at most 9"}},
+           {{"--logprobs", "4097"}, {"--logprobs", "from 0 to 4096"}},
+           {{"a", "b"}, {"'b'"}},
+           {{"--jsonl", "--choices"}, {both}},
+           {{"--choices", "--context", "9"}, {both}},
+           {{"--choices", "--stride", "9"}, {both}}}) {
+    check_refused(joined_words({"score"}, arguments), 2, facts);
   }
 }
 

@@ -337,12 +337,10 @@ TEST_CASE("/set can change every option of the table, and /unset takes it back")
     return talk({"-m", alphabet_model()}, lines + "/set\n").err;
   };
   const std::string defaults = list("");
-  std::size_t rows = 0;
   const auto check = [&](const auto& field) {
     const std::string name = field.name;
-    if (defaults.find("  " + name + ' ') == std::string::npos) return;
-    ++rows;
     CAPTURE(name);
+    REQUIRE(defaults.find("  " + name + ' ') != std::string::npos);
     // A value that each type has, and one that is not the default of a number or a switch.
     std::string changed;
     for (const std::string value : {"1", "0.5", "true", "stop", "1=1", "1,2=1", "5,1.05", "x"}) {
@@ -358,9 +356,10 @@ TEST_CASE("/set can change every option of the table, and /unset takes it back")
     CHECK(list(changed).find("* " + name + ' ') != std::string::npos);
     CHECK(list(changed + "/unset " + name + '\n') == defaults);
   };
-  for_each_generation_field(check);
   for_each_sampling_field(check);
-  CHECK(rows > 25);
+  for (const char* const name : {"max_new_tokens", "stop", "ignore_eos", "overflow", "keep"}) {
+    CHECK(defaults.find("  " + std::string(name) + ' ') != std::string::npos);
+  }
 }
 
 TEST_CASE("on a terminal, Ctrl-C stops the text and drops the line, but not the command",

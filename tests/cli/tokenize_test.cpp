@@ -14,24 +14,21 @@ bool contains(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("tokenize turns a text into ids and back") {
-  CHECK(run({"tokenize", "-m", alphabet_model(), "a b"}).out == "97 32 98\n");
-  CHECK(run({"tokenize", "-m", alphabet_model(), ""}).out == "\n");
-  CHECK(run({"tokenize", "-m", alphabet_model(), "<|endoftext|>"}).out == "256\n");
-  CHECK(run({"tokenize", "-m", alphabet_model(), "-"}, {.input = "a\n"}).out == "97 10\n");
-  CHECK(run({"tokenize", "-m", alphabet_model(), "--decode", "97, 32\n98"}).out == "a b");
-  CHECK(run({"tokenize", "-m", alphabet_model(), "--decode", "[97, 32, 98]"}).out == "a b");
-  CHECK(run({"tokenize", "-m", alphabet_model(), "--decode"}, {.input = "[97,98]\n"}).out == "ab");
-  CHECK(run({"tokenize", "-m", alphabet_model(), "--decode", "[[97, 98]]"}).out == "ab");
-  CHECK(run({"tokenize", "-m", alphabet_model(), "--decode", "[[97], [98]]"}).err ==
-        "gpt2: token ids: expected one list, found a '[' behind an id\n");
-  CHECK(run({"tokenize", "-m", alphabet_model(), "--decode"}, {.input = "\n"}).out == "");
-}
-
-TEST_CASE("tokenize takes ids as several arguments, but not words") {
-  CHECK(run({"tokenize", "--decode", "97", "-m", alphabet_model(), "32,", "98"}).out == "a b");
-  const Outcome outcome = run({"tokenize", "-m", alphabet_model(), "a", "b"});
-  CHECK(outcome.status == 2);
-  CHECK(contains(outcome.err, "unexpected argument 'b': put a text of several words in quotes"));
+  const auto out = [](const Words& more, const std::string& input = "") {
+    return run(joined_words({"tokenize", "-m", alphabet_model()}, more), {.input = input}).out;
+  };
+  CHECK(out({"a b"}) == "97 32 98\n");
+  CHECK(out({""}) == "\n");
+  CHECK(out({"<|endoftext|>"}) == "256\n");
+  CHECK(out({"-"}, "a\n") == "97 10\n");
+  CHECK(out({"--decode", "97, 32\n98"}) == "a b");
+  CHECK(out({"--decode", "97", "32,", "98"}) == "a b");
+  CHECK(out({"--decode", "[97, 32, 98]"}) == "a b");
+  CHECK(out({"--decode"}, "[97,98]\n") == "ab");
+  CHECK(out({"--decode", "[[97, 98]]"}) == "ab");
+  CHECK(out({"--decode"}, "\n") == "");
+  check_refused({"tokenize", "-m", alphabet_model(), "--decode", "[[97], [98]]"}, 1, {"'['"});
+  check_refused({"tokenize", "-m", alphabet_model(), "a", "b"}, 2, {"'b'", "quotes"});
 }
 
 TEST_CASE("tokenize says that it waits for input from a terminal", "[terminal]") {
