@@ -96,6 +96,7 @@ class JsonTree : public nlohmann::json_sax<nlohmann::json> {
 
  protected:
   const std::string_view where_;
+  std::size_t depth_ = 0;  // of the open arrays and objects
 
  private:
   nlohmann::json& add(nlohmann::json value);
@@ -107,7 +108,6 @@ class JsonTree : public nlohmann::json_sax<nlohmann::json> {
 
   std::string_view text_;
   JsonLimits limits_;
-  std::size_t depth_ = 0;
   std::size_t values_ = 0;
   std::vector<nlohmann::json*> open_;  // outermost first
   nlohmann::json* member_ = nullptr;   // the member whose key was read last

@@ -128,6 +128,19 @@ bool is_explicit(const fs::path& path) {
   return path.has_root_path() || first == "." || first == "..";
 }
 
+// Returns base_model_name_or_path.
+std::string name_of_base(const ModelFiles& files) {
+  constexpr std::size_t kMaxName = 1024;  // bytes
+  constexpr const char* kKey = "base_model_name_or_path";
+  const std::string where = files.adapter.string();
+  const std::string text = read_file(files.adapter, kMaxAdapterConfig, files.source);
+  const auto document = parse_json(text, where);
+  const JsonFields config(document.root, where);
+  std::string name = config.required_string(kKey);
+  if (name.size() > kMaxName) config.refuse(kKey, "at most 1024 bytes");
+  return name;
+}
+
 // Throws Error(not_found), with the places that were searched.
 [[noreturn]] void refuse(const fs::path& model, const std::vector<fs::path>& places,
                          const fs::path& cache) {
@@ -182,20 +195,19 @@ fs::path find_model(const std::string& name) {
   refuse(path, places, cache);
 }
 
-fs::path find_base(const ModelFiles& files, const std::string& base) {
-  if (!base.empty()) return find_model(base);
+ModelFiles find_base(const ModelFiles& files, const std::string& base) {
   const std::string where = files.adapter.string();
-  const std::string text = read_file(files.adapter, kMaxAdapterConfig, files.source);
-  const auto document = parse_json(text, where);
-  const std::string name =
-      JsonFields(document.root, where).required_string("base_model_name_or_path");
+  const std::string name = base.empty() ? name_of_base(files) : base;
   try {
     const fs::path beside = files.directory / path_of(name);
-    if (name.starts_with('.') && !files.source.is_memory() && is_there(beside)) return beside;
-    return find_model(name);
+    const bool is_beside = base.empty() && name.starts_with('.') && !files.source.is_memory();
+    ModelFiles found =
+        find_model_files(is_beside && is_there(beside) ? beside : find_model(name));
+    if (!found.is_adapter("")) return found;
+    fail(ErrorCode::unsupported, found.path.string(), "is an adapter, too; expected a whole model");
   } catch (const Error& error) {
-    fail(error.code(), where, "the base of this adapter is not found: ", error.what(),
-         "; name it with --base or the option 'base'");
+    fail(error.code(), where, "its base cannot be loaded: ", error.what(),
+         base.empty() ? "; name it with --base or the option 'base'" : "");
   }
 }
 
@@ -204,7 +216,7 @@ ModelPlaces find_places(const fs::path& path, const std::string& base) {
   if (!is_there(directory / kAdapterConfig)) return {path, path};
   const ModelFiles files = find_model_files(path);
   if (!files.is_adapter(base)) return {path, path};
-  const fs::path of_base = find_base(files, base);
+  const fs::path of_base = find_base(files, base).path;
   return {of_base, has_tokenizer_files(directory) ? path : of_base};
 }
 

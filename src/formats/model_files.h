@@ -51,11 +51,12 @@ struct ModelFiles {
 /// its first bytes, or by its name if these are not distinctive.
 void refuse_foreign_file(const std::filesystem::path& file, std::string_view content);
 
-/// Returns the path of the model that the adapter in `files` belongs to: `base` as find_model()
+/// Returns the files of the model that the adapter in `files` belongs to: `base` as find_model()
 /// finds it or, if it is empty, what adapter_config.json names. A path in the file that begins with
-/// '.' may also be relative to the file. Throws the errors of find_model(), and
-/// Error(invalid_file) for an unusable adapter_config.json. REQUIRES: files.is_adapter(base).
-[[nodiscard]] std::filesystem::path find_base(const ModelFiles& files, const std::string& base);
+/// '.' may also be relative to the file. Throws the errors of find_model() and find_model_files(),
+/// with the adapter's name, and Error(invalid_file) for an unusable adapter_config.json.
+/// REQUIRES: files.is_adapter(base).
+[[nodiscard]] ModelFiles find_base(const ModelFiles& files, const std::string& base);
 
 /// The config of an adapter, which makes its directory a model's.
 inline constexpr const char* kAdapterConfig = "adapter_config.json";

@@ -1,7 +1,6 @@
 #include "model/adapter.h"
 
 #include <algorithm>
-#include <bitset>
 #include <cmath>
 #include <span>
 #include <string>
@@ -11,10 +10,10 @@
 
 #include "base/fail.h"
 #include "base/hash.h"
-#include "base/json.h"
 #include "base/team.h"
 #include "formats/checkpoint.h"
 #include "gpt2/runtime.h"
+#include "model/adapter_settings.h"
 #include "model/config_json.h"
 
 namespace gpt2 {
@@ -23,120 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 using Floats = std::vector<float>;
 using StoredTensors = std::map<std::string, const TensorTable::value_type*>;
-
-// -- adapter_config.json --------------------------------------------------------------------------
-
-// Keeps the order of the members of each object in the root, because the first pattern counts.
-class AdapterConfig : public JsonTree {
- public:
-  using JsonTree::JsonTree;
-  using Patterns = std::vector<std::pair<std::string, float>>;
-
-  void begin(nlohmann::json::value_t kind) override {
-    ++depth_;
-    JsonTree::begin(kind);
-  }
-  void end() override {
-    --depth_;
-    JsonTree::end();
-  }
-  bool key(std::string& name) override {
-    if (depth_ == 1) outer_ = name;
-    if (depth_ == 2) orders_[outer_].push_back(name);
-    return JsonTree::key(name);
-  }
-
-  // Returns the numbers in rank_pattern or alpha_pattern.
-  Patterns patterns(const char* key) {
-    constexpr std::size_t kMaxPatterns = 1'000;
-    Patterns result;
-    const nlohmann::json* const found = JsonFields(root, std::string(where_)).find(key);
-    if (found == nullptr) return result;
-    const JsonFields object(*found, concat(where_, ": ", key), JsonFields::Null::refused);
-    const std::vector<std::string>& names = orders_[key];
-    if (names.size() > kMaxPatterns) fail(object.where(), "more than ", kMaxPatterns, " patterns");
-    for (const std::string& name : names) {
-      static_cast<void>(matches_module(name, "", object.where()));  // or throws
-      object.read(name, result.emplace_back(name, 0.0f).second);
-    }
-    return result;
-  }
-
- private:
-  int depth_ = 0;
-  std::string outer_;
-  std::map<std::string, std::vector<std::string>> orders_;
-};
-
-// Throws unless merging the tensors is all that the adapter needs.
-void refuse_other_methods(const JsonFields& config) {
-  using enum ErrorCode;
-  if (config.required_string("peft_type") != "LORA") {
-    config.refuse("peft_type", "'LORA'", unsupported);
-  }
-  for (const char* key : {"layer_replication", "alora_invocation_tokens", "target_parameters",
-                          "use_qalora", "use_bdlora", "arrow_config"}) {
-    const nlohmann::json* const value = config.find(key);
-    const bool is_off = value == nullptr || (value->is_structured() && value->empty()) ||
-                        (value->is_boolean() && !value->get<bool>());
-    if (!is_off) config.refuse(key, "an adapter without it", unsupported);
-  }
-  const nlohmann::json* const init = config.find("init_lora_weights");
-  if (init == nullptr || init->is_boolean() || is_text(*init, "gaussian") ||
-      is_text(*init, "eva") || is_text(*init, "orthogonal")) {
-    return;
-  }
-  config.refuse("init_lora_weights",
-                "one that leaves the base as it is: convert the adapter with PEFT's "
-                "path_initial_model_for_weight_conversion",
-                unsupported);
-}
-
-struct Scaling {
-  std::size_t r;
-  double factor;
-};
-
-// The members of the config that matter here.
-class AdapterSettings {
- public:
-  AdapterSettings(const std::string& text, const std::string& where) {
-    AdapterConfig tree(where);
-    tree.read(text);
-    const JsonFields config(tree.root, where);
-    refuse_other_methods(config);
-    config.read("r", r_, 1);
-    config.read("lora_alpha", alpha_);
-    config.read("use_rslora", use_rslora_);
-    config.read("use_dora", use_dora);
-    config.read("ensure_weight_tying", ensure_weight_tying);
-    ranks_ = tree.patterns("rank_pattern");
-    alphas_ = tree.patterns("alpha_pattern");
-  }
-
-  // `path` is the module's name in the model that was trained: "transformer.h.0.attn.c_attn".
-  [[nodiscard]] Scaling scaling_of(std::string_view path) const {
-    const auto find = [&](const AdapterConfig::Patterns& patterns, double otherwise) {
-      for (const auto& [pattern, value] : patterns) {
-        if (matches_module(pattern, path, "")) return static_cast<double>(value);
-      }
-      return otherwise;
-    };
-    const double r = std::clamp(find(ranks_, static_cast<double>(r_)), 1.0, 1e6);
-    const double alpha = find(alphas_, static_cast<double>(alpha_));
-    return {static_cast<std::size_t>(r), alpha / (use_rslora_ ? std::sqrt(r) : r)};
-  }
-
-  bool use_dora = false;
-  bool ensure_weight_tying = false;
-
- private:
-  std::size_t r_ = 8;
-  float alpha_ = 8.0f;
-  bool use_rslora_ = false;
-  AdapterConfig::Patterns ranks_;
-  AdapterConfig::Patterns alphas_;
-};
 
 // -- The tensors ----------------------------------------------------------------------------------
 
@@ -220,6 +105,12 @@ void apply(Team& team, float* y, const Weight& weight, const LowRank& change) {
   });
 }
 
+template <class... Parts>
+void require_finite(std::span<const float> values, const std::string& where, const Parts&... what) {
+  const auto is_finite = [](float value) { return std::isfinite(value); };
+  if (!std::ranges::all_of(values, is_finite)) fail(where, what..., "a NaN or an infinity");
+}
+
 // Takes the tensors one by one, for the parts of a transformer that for_each_tensor shows.
 class Merger {
  public:
@@ -237,6 +128,7 @@ class Merger {
       std::ranges::copy(whole, buffer->data());
     }
     if (!change.up.empty()) apply(team_, buffer->data(), weight, change);
+    require_finite({buffer->data(), weight.size()}, file_, "merged, ", quote(name), " contains ");
     weight.data = reinterpret_cast<const std::byte*>(buffer->data());
     weight.type = WeightType::f32;
     matrices.emplace(weight.data, buffer);
@@ -250,6 +142,7 @@ class Merger {
     for (std::size_t i = 0; i < change.size(); ++i) {
       tensor.data()[i] = static_cast<float>(tensor.data()[i] + factor_ * change[i]);
     }
+    require_finite({tensor.data(), tensor.size()}, file_, "merged, ", quote(name), " contains ");
   }
 
   // Throws if a tensor has not been taken.
@@ -278,9 +171,7 @@ class Merger {
     Floats values(shape.element_count());
     const FloatType half = view.dtype == DType::f16 ? FloatType::f16 : FloatType::bf16;
     widen_kernel(is_f32 ? FloatType::f32 : half)(values.data(), view.data, values.size());
-    if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); })) {
-      fail(where, "it contains a NaN or an infinity");
-    }
+    require_finite(values, where, "it contains ");
     return values;
   }
 
@@ -333,7 +224,7 @@ void untie(Transformer& transformer, const StoredTensors& tensors) {
 MergedMatrices merge_adapter(Transformer& transformer, const ModelFiles& files) {
   const std::string where = files.adapter.string();
   const std::string config = read_file(files.adapter, kMaxConfigBytes, files.source);
-  const AdapterSettings settings(config, where);
+  const AdapterSettings settings = AdapterSettings::parse(config, where);
   if (transformer.config.quantized != WeightType::stored) {
     fail(ErrorCode::unsupported, where, "the weights of its base are ",
          name_of(transformer.config.quantized), ": give the model that the base was made from");
@@ -366,50 +257,6 @@ void keep_used(Transformer& transformer, const MergedMatrices& matrices) {
       transformer.description.converted_bytes += tensor.bytes();
     }
   });
-}
-
-bool matches_module(std::string_view pattern, std::string_view name, std::string_view where) {
-  using Places = std::bitset<256>;  // bit i is the place before the character i of the name
-  const auto refuse = [&] {
-    fail(ErrorCode::unsupported, where, "the pattern ", quote(pattern),
-         " is not supported; expected a name, with . \\. \\d * + | and ^ at the beginning");
-  };
-  constexpr std::string_view kSpecial = "\\*+?()[]{}^$|";
-  if (pattern.size() >= Places().size() || name.size() >= Places().size()) refuse();
-  Places begins = 1;
-  for (std::size_t i = 0; i < name.size(); ++i) begins[i + 1] = name[i] == '.';
-  // The places that each way to match the pattern so far has reached, so the time is polynomial.
-  Places reached = begins;
-  bool found = false;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] == '|') {
-      found = found || reached[name.size()];
-      reached = begins;
-      continue;
-    }
-    if (pattern[i] == '^' && (i == 0 || pattern[i - 1] == '|')) {
-      reached = 1;
-      continue;
-    }
-    const bool is_escaped = pattern[i] == '\\' && i + 1 < pattern.size();
-    const char c = pattern[is_escaped ? ++i : i];
-    if (is_escaped ? c != '.' && c != 'd' : kSpecial.find(c) != kSpecial.npos) refuse();
-    const auto matches = [&](char other) {
-      if (is_escaped && c == 'd') return other >= '0' && other <= '9';
-      return other == c || (c == '.' && !is_escaped);
-    };
-    const char next = i + 1 < pattern.size() ? pattern[i + 1] : '\0';
-    const bool repeats = next == '*' || next == '+';
-    i += repeats;
-    Places ends;
-    if (next == '*') ends = reached;
-    for (std::size_t at = 0; at < name.size(); ++at) {
-      const bool is_here = reached[at] || (repeats && ends[at]);
-      if (is_here && matches(name[at])) ends[at + 1] = true;
-    }
-    reached = ends;
-  }
-  return found || reached[name.size()];
 }
 
 }  // namespace gpt2

@@ -16,9 +16,9 @@ using MergedMatrices = std::map<const std::byte*, std::shared_ptr<AlignedBuffer<
 
 /// Merges a LoRA adapter of PEFT (https://github.com/huggingface/peft) into a transformer that has
 /// its weights. A pair of matrices lora_A [r, in] and lora_B [out, r] adds
-/// scaling * (lora_B lora_A) to the matrix of its module, transposed if this is [in, out]. The scaling is lora_alpha / r, or
-/// lora_alpha / sqrt(r) with use_rslora. With use_dora, each output feature then gets the length in
-/// lora_magnitude_vector. lora_B.bias adds to the bias. Any other tensor replaces the one of the
+/// scaling * (lora_B lora_A) to the matrix of its module, transposed if this is [in, out]. The
+/// scaling is lora_alpha / r, or lora_alpha / sqrt(r) with use_rslora. With use_dora, each output
+/// feature then gets the length in lora_magnitude_vector. lora_B.bias adds to the bias. Any other tensor replaces the one of the
 /// same name. If wte or lm_head changes, the two are no longer tied: in PEFT, the other one keeps
 /// the base's matrix.
 ///
@@ -34,11 +34,5 @@ using MergedMatrices = std::map<const std::byte*, std::shared_ptr<AlignedBuffer<
 /// Makes the transformer own those of the matrices that it still uses after convert_all(), and
 /// counts them as converted.
 void keep_used(Transformer& transformer, const MergedMatrices& matrices);
-
-/// Returns whether Python's re.match(r"(.*\.)?(PATTERN)$", name) finds a match, as PEFT decides
-/// which modules a key of rank_pattern means. Throws Error(unsupported), whose message begins with
-/// `where`, for patterns with other than literal characters, . \. \d * + | and ^ at a beginning.
-[[nodiscard]] bool matches_module(std::string_view pattern, std::string_view name,
-                                  std::string_view where);
 
 }  // namespace gpt2

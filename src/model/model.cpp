@@ -43,18 +43,6 @@ Config load_config(const ModelFiles& files) {
            : "no config.json; expected it beside model.safetensors or pytorch_model.bin");
 }
 
-// Returns the files of the base of an adapter.
-ModelFiles files_of_base(const ModelFiles& adapter, const LoadOptions& options) {
-  const fs::path path = find_base(adapter, options.base);
-  ModelFiles files = find_model_files(path);
-  if (files.is_adapter("")) {
-    fail(ErrorCode::unsupported, adapter.adapter.string(), "its base is an adapter, too: ",
-         path.string(), "; expected a whole model");
-  }
-  if (!options.use_mmap) files.source = FileSource(FileAccess::copy);
-  return files;
-}
-
 std::shared_ptr<const Transformer> load_transformer(const ModelFiles& from,
                                                     const LoadOptions& options) {
   const bool is_adapter = from.is_adapter(options.base);
@@ -62,7 +50,12 @@ std::shared_ptr<const Transformer> load_transformer(const ModelFiles& from,
     reject("base: ", quote(options.base), " is given, but ", from.path.string(),
            " is a whole model: leave it out");
   }
-  const ModelFiles files = is_adapter ? files_of_base(from, options) : from;
+  ModelFiles files = is_adapter ? find_base(from, options.base) : from;
+  if (is_adapter && files.weights.empty()) {
+    fail(ErrorCode::not_found, from.adapter.string(), "its base has no weights: ",
+         files.path.string());
+  }
+  if (is_adapter && !options.use_mmap) files.source = FileSource(FileAccess::copy);
   // This reads config.json first, because if the model is not a GPT-2, config.json leads to the
   // most helpful error message.
   std::optional<Config> config;

@@ -16,12 +16,13 @@
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
 #include "gpt2/tokenizer.h"
-#include "model/adapter.h"
+#include "model/adapter_settings.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/golden.h"
 #include "support/passes.h"
 #include "support/refusal.h"
+#include "support/safetensors_writer.h"
 #include "support/temporary_directory.h"
 
 namespace gpt2::test::adapter_test {
@@ -194,10 +195,19 @@ TEST_CASE("refused: adapters that cannot be merged, and settings that change mor
            {{{"rank_pattern", {{"c_attn{2}", 4}}}}, {"rank_pattern", "c_attn{2}"}},
            {{{"rank_pattern", {{"c_attn", nullptr}}}}, {"c_attn"}, ErrorCode::invalid_file},
            {{{"rank_pattern", 4}}, {"rank_pattern"}, ErrorCode::invalid_file},
+           {{{"rank_pattern", {{"c_attn", 4.5}}}}, {"rank", "4.5"}, ErrorCode::invalid_file},
+           {{{"r", 5'000'000'000}}, {"r is 5000000000"}, ErrorCode::invalid_file},
            {{{"peft_type", nullptr}}, {"peft_type"}, ErrorCode::invalid_file},
            {{{"use_dora", true}}, {"lora_magnitude_vector"}, ErrorCode::invalid_file},
            {{{"base_model_name_or_path", nullptr}}, {"base_model"}, ErrorCode::invalid_file},
            {{{"base_model_name_or_path", "no/such"}}, {"no/such", "--base"}, ErrorCode::not_found},
+           {{{"base_model_name_or_path", ""}}, {"empty"}, ErrorCode::invalid_argument},
+           {{{"base_model_name_or_path", fs::absolute(kAdapters).string()}},
+            {"no weights", "oracle"},
+            ErrorCode::not_found},
+           {{{"base_model_name_or_path", std::string(900'000, '/')}},
+            {"base_model"},
+            ErrorCode::invalid_file},
            {{{"base_model_name_or_path", here}}, {here, "adapter"}}}) {
     TemporaryDirectory directory;
     changed(directory, change);
@@ -205,6 +215,7 @@ TEST_CASE("refused: adapters that cannot be merged, and settings that change mor
     const std::string message = refusal_of([&] { (void)Model::load(directory.path()); });
     CAPTURE(message);
     for (const std::string_view fact : facts) CHECK(message.find(fact) != std::string::npos);
+    CHECK(message.size() < 1000);
     check_refused([&] { (void)Model::load(directory.path()); }, {"adapter_"}, code);
   }
   TemporaryDirectory alone, quantized;
@@ -215,6 +226,18 @@ TEST_CASE("refused: adapters that cannot be merged, and settings that change mor
   save_quantized(Model::load(kBase, {.dtype = WeightType::int8}), kBase, int8);
   check_refused([&] { (void)Model::load(kOne, {.base = int8.string()}); }, {"int8", "base"},
                 ErrorCode::unsupported);
+}
+
+TEST_CASE("refused: an adapter with which a weight is too large, by its name") {
+  TemporaryDirectory directory;
+  changed(directory, nlohmann::json::object());
+  SafetensorsWriter tensors;
+  const std::string module = "base_model.model.transformer.h.0.attn.c_attn.lora_";
+  tensors.constant(module + "A.weight", {4, 16}, 1e20f);
+  tensors.constant(module + "B.weight", {48, 4}, 1e20f);
+  tensors.write(directory.path() / "adapter_model.safetensors");
+  check_refused([&] { (void)Model::load(directory.path(), {.dtype = WeightType::int8}); },
+                {"adapter_model.safetensors", "h.0.attn.c_attn.weight", "infinity"});
 }
 
 TEST_CASE("an adapter is merged before its matrices are converted, and no other is copied") {
