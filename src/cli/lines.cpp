@@ -117,7 +117,7 @@ std::vector<TokenId> read_tokens(Members& members, const TokenReader& reader,
   }
   if (ids != nullptr) return reader.read_ids(*ids, "token_ids");
   if (!reader.tokenizer && text->is_string()) {
-    reject("with --tokens, there is no tokenizer for \"", name, "\": give \"token_ids\"");
+    reject("there is no tokenizer for \"", name, "\": give \"token_ids\"");
   }
   return reader.read_json(*text, name);
 }

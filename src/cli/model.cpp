@@ -11,6 +11,18 @@
 #include "cli/terminal/console.h"
 
 namespace gpt2::cli {
+namespace {
+
+Option& add_name(Options& options, const std::string& names, const std::string& form,
+                 std::string& name, const std::string& help) {
+  const auto set = [option = names.substr(names.find(',') + 1), &name](const std::string& text) {
+    if (text.empty()) throw UsageError(option, "expected a directory, a file or a name, found ''");
+    name = text;
+  };
+  return options.add(names, form, help, set);
+}
+
+}  // namespace
 
 void ModelSettings::find() {
   path = find_model(name);
@@ -18,24 +30,18 @@ void ModelSettings::find() {
 }
 
 Option& add_model_option(Options& options, std::string& name) {
-  const auto set = [&name](const std::string& text) {
-    if (text.empty()) {
-      throw UsageError("--model", "expected a directory, a file or a name, found ''");
-    }
-    name = text;
-  };
-  return options.add("-m,--model", "MODEL",
-                     "A directory, a file in it, or a name (default: the bundled model)", set);
+  return add_name(options, "-m,--model", "MODEL", name,
+                  "A directory, a file in it, or a name (default: the bundled model)");
 }
 
 void add_base_option(Options& options, std::string& base) {
-  options.add_text("--base", "MODEL", base,
-                   "The base of a LoRA adapter (default: the model that the adapter names)");
+  add_name(options, "--base", "MODEL", base,
+           "The base of a LoRA adapter (default: the model that the adapter names)");
 }
 
 void add_tokenizer_option(Options& options, std::string& name) {
-  options.add_text("--tokenizer", "DIR|NAME", name,
-                   "Take the tokenizer of this directory or model (default: the model's own)");
+  add_name(options, "--tokenizer", "DIR|NAME", name,
+           "Take the tokenizer of this directory or model (default: the model's own)");
 }
 
 Option& add_dtype_option(Options& options, WeightType& dtype) {

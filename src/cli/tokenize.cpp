@@ -44,15 +44,18 @@ int tokenize(const Arguments& arguments) {
                      "': put a text of several words in quotes");
   }
 
-  model.find();
+  model.path = model.places.tokenizer = find_model(model.name);
   const Tokenizer tokenizer = load_tokenizer(model, /*takes_tokens=*/false);
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   if (words.empty() || text == "-") text = read_input(file);
   // A model may have more rows than its tokenizer has tokens. Their ids decode to nothing.
   std::size_t count = tokenizer.size();
-  const std::filesystem::path config = directory_of(model.places.config) / "config.json";
-  if (decode && is_there(config)) count = std::max(count, Config::load(config).vocab_size);
+  if (decode) {
+    const std::filesystem::path place = find_places(model.path).config;
+    const std::filesystem::path config = directory_of(place) / "config.json";
+    if (is_there(config)) count = std::max(count, Config::load(config).vocab_size);
+  }
   std::string answer =
       decode ? tokenizer.decode(parse_tokens(text, count)) : join(encode(tokenizer, text));
   // A decoded text keeps its exact bytes, except that a terminal gets a newline at the end.

@@ -133,6 +133,10 @@ TEST_CASE("a model without a tokenizer takes another one, or token ids") {
   CHECK(run({"-m", path, "--tokens", "97", "--max-new-tokens", "2"}).out == "97 98 99\n");
   CHECK(run({"-m", path, "--tokenizer", other.path().string(), "a", "--max-new-tokens", "2"}).out ==
         "abc\n");
+  const std::string lines = "{\"text\": \"a\"}\n{\"text\": [97, 98]}\n";
+  const Outcome scored = run({"score", "--jsonl", "-m", path}, {.input = lines});
+  CHECK(scored.out.starts_with("{\"error\":\"line 1: there is no tokenizer"));
+  CHECK(scored.out.find("\"tokens\":1,") != std::string::npos);
   // A talk refuses --tokens, so its message does not suggest it.
   check_refused({"-m", path, "-i"}, 1, {path, "no tokenizer", "--tokenizer"});
   CHECK(run({"-m", path, "-i"}).err.find("--tokens") == std::string::npos);

@@ -1,7 +1,10 @@
 // Runs gpt2 tokenize, --help and --version as processes.
+#include <filesystem>
+
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
+#include "support/temporary_directory.h"
 
 namespace gpt2::test::tokenize_test {
 
@@ -55,6 +58,16 @@ TEST_CASE("ids without a token decode to nothing, up to the last id of the model
   CHECK(decoded("257 265 32 99 270").out == "the c");
   CHECK(decoded("260 271").out == "");
   CHECK(contains(decoded("272").err, "from 0 to 271, found '272'"));
+}
+
+TEST_CASE("the base of an adapter that has its own tokenizer is not needed") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path());
+  std::filesystem::remove(directory.path() / "model.safetensors");
+  directory.write("adapter_config.json", R"({"base_model_name_or_path": "no/such"})");
+  CHECK(run({"tokenize", "-m", directory.path().string(), "ab"}).out == "97 98\n");
+  CHECK(contains(run({"tokenize", "-m", directory.path().string(), "--decode", "97"}).err,
+                 "adapter_config.json"));
 }
 
 TEST_CASE("every command has a help text with examples") {
