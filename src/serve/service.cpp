@@ -223,7 +223,8 @@ HttpAnswer Service::post_detokenize(const HttpRequest& request) {
   const TokenReader reader = {model.tokenizer, model.config.vocab_size, nullptr};
   const std::vector<TokenId> tokens = reader.read_ids(members.need("tokens"), "tokens");
   members.refuse_others();
-  return json_answer(200, {{"prompt", model.tokenizer.value_or(Tokenizer()).decode(tokens)}});
+  if (!model.tokenizer) reject("tokens: the model has no tokenizer that could decode them");
+  return json_answer(200, {{"prompt", model.tokenizer->decode(tokens)}});
 }
 
 void Service::run(const RunKind& kind, const HttpRequest& request,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <ctime>
+#include <filesystem>
 #include <span>
 #include <sstream>
 #include <string>
@@ -201,6 +202,33 @@ TEST_CASE("tokenize and detokenize use the model's tokenizer") {
   CHECK(server().post("/detokenize", {{"tokens", ids}}).json() == json{{"prompt", text}});
   CHECK(server().post("/tokenize", {{"prompt", "ab"}, {"model", "abc"}}).json()["tokens"] ==
         json{97, 98});
+}
+
+TEST_CASE("a model without a tokenizer answers requests of token ids") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path(), 64);
+  for (const char* file : {"vocab.json", "merges.txt"}) {
+    std::filesystem::remove(directory.path() / file);
+  }
+  const TestServer ids({"-m", directory.path().string()});
+  const json completed = ids.post("/v1/completions", {{"prompt", {97, 98}},
+                                                      {"max_tokens", 2},
+                                                      {"temperature", 0},
+                                                      {"logprobs", 3},
+                                                      {"return_token_ids", true}})
+                             .json()["choices"][0];
+  CHECK(completed["token_ids"] == json{99, 100});
+  CHECK(completed["logprobs"]["tokens"] == json{"token_id:99", "token_id:100"});
+  CHECK(completed["logprobs"]["top_logprobs"][0].size() == 3);
+  CHECK(completed["logprobs"]["top_logprobs"][0].contains("token_id:99"));
+  CHECK(ids.post("/tokenize", {{"prompt", {97}}}).json()["count"] == 1);
+  for (const auto& [path, body] : {std::pair<const char*, json>{"/tokenize", {{"prompt", "a"}}},
+                                   {"/detokenize", {{"tokens", {97}}}},
+                                   {"/v1/completions", {{"prompt", "a"}}},
+                                   {"/v1/embeddings", {{"input", "a"}}}}) {
+    CAPTURE(path);
+    CHECK(ids.post(path, body).status == 400);
+  }
 }
 
 TEST_CASE("health and metrics") {

@@ -14,7 +14,9 @@ Json top_json(const Tokenizer& tokenizer, TokenId id, float logprob) {
   const std::string_view bytes = tokenizer.bytes(id);
   Json numbers = Json::array();
   for (const char byte : bytes) numbers.push_back(static_cast<unsigned char>(byte));
-  return {{"token", token_text(bytes)}, {"logprob", logprob_number(logprob)}, {"bytes", numbers}};
+  return {{"token", token_text(tokenizer, id)},
+          {"logprob", logprob_number(logprob)},
+          {"bytes", numbers}};
 }
 
 // A part of a stream.

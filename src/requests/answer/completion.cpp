@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "base/fail.h"
 #include "base/utf8.h"
 #include "requests/read/members.h"
 #include "requests/read/options.h"
@@ -18,9 +19,9 @@ Json top_json(const Tokenizer& tokenizer, TokenId id, const TokenLogprob& score)
   if (score.top.empty()) return nullptr;
   Json top = Json::object();
   for (const auto& [other, logprob] : score.top) {
-    top.emplace(token_text(tokenizer.bytes(other)), logprob_number(logprob));
+    top.emplace(token_text(tokenizer, other), logprob_number(logprob));
   }
-  top.emplace(token_text(tokenizer.bytes(id)), logprob_number(score.logprob));
+  top.emplace(token_text(tokenizer, id), logprob_number(score.logprob));
   return top;
 }
 
@@ -29,9 +30,9 @@ Json top_ids_json(const Tokenizer& tokenizer, TokenId id, const TokenLogprob& sc
   if (score.top.empty()) return nullptr;
   Json top = Json::object();
   for (const auto& [other, logprob] : score.top) {
-    top.emplace(token_text(tokenizer.bytes(other)), other);
+    top.emplace(token_text(tokenizer, other), other);
   }
-  top.emplace(token_text(tokenizer.bytes(id)), id);
+  top.emplace(token_text(tokenizer, id), id);
   return top;
 }
 
@@ -93,7 +94,7 @@ void LogprobLists::skip(TokenId token) {
 
 void LogprobLists::append_row(TokenId token, const TokenLogprob& score) {
   Json& row = rows_.emplace_back();
-  row["tokens"] = token_text(tokenizer_.bytes(token));
+  row["tokens"] = token_text(tokenizer_, token);
   row["token_logprobs"] = logprob_number(score.logprob);
   row["top_logprobs"] = top_json(tokenizer_, token, score);
   row["text_offset"] = offset_;
@@ -284,7 +285,9 @@ const char* finish_reason_of(FinishReason reason) {
   return stops ? "stop" : "length";
 }
 
-std::string token_text(std::string_view bytes) {
+std::string token_text(const Tokenizer& tokenizer, TokenId id) {
+  const std::string_view bytes = tokenizer.bytes(id);
+  if (bytes.empty()) return concat("token_id:", id);
   if (valid_utf8_prefix(bytes) == bytes.size()) return std::string(bytes);
   constexpr const char* kDigits = "0123456789abcdef";
   std::string text = "bytes:";

@@ -108,8 +108,8 @@ class AnswerForm {
 [[nodiscard]] const char* finish_reason_of(FinishReason reason);
 
 /// Returns the text of a token in an answer. A token that is not UTF-8, because it is a part of a
-/// character, is "bytes:\xf0\x9f".
-[[nodiscard]] std::string token_text(std::string_view bytes);
+/// character, is "bytes:\xf0\x9f", and one that the tokenizer does not have is "token_id:45".
+[[nodiscard]] std::string token_text(const Tokenizer& tokenizer, TokenId id);
 
 /// Returns the log-probability, or null if it is NaN, because JSON has no NaN.
 [[nodiscard]] Json logprob_number(float logprob);
