@@ -145,11 +145,20 @@ TEST_CASE("descriptions are those of C++") {
 TEST_CASE("a text becomes the same tokens, and these the same text") {
   const std::string text("caf\u00e9<|endoftext|>\0 zero", 24);
   for (const bool parse_special : {true, false}) {
-    gpt2_ids* ids = nullptr;
+    gpt2_ids *ids = nullptr, *offsets = nullptr;
     std::size_t lost = 9, expected_lost = 9;
-    REQUIRE(gpt2_tokenizer_encode(c_tokenizer(), text.data(), text.size(),
-                                  parse_special ? nullptr : R"({"parse_special": false})", &ids,
-                                  &lost) == GPT2_OK);
+    const char* const options = parse_special ? nullptr : R"({"parse_special": false})";
+    REQUIRE(gpt2_tokenizer_encode(c_tokenizer(), text.data(), text.size(), options, &ids, &lost) ==
+            GPT2_OK);
+    REQUIRE(gpt2_tokenizer_offsets(c_tokenizer(), text.data(), text.size(), options, &offsets) ==
+            GPT2_OK);
+    REQUIRE(offsets->count == 2 * ids->count);
+    for (std::size_t i = 0; i < ids->count; ++i) {
+      const auto begin = static_cast<std::size_t>(offsets->data[2 * i]);
+      const auto end = static_cast<std::size_t>(offsets->data[2 * i + 1]);
+      CHECK(text.substr(begin, end - begin) == tokenizer().bytes(ids->data[i]));
+    }
+    gpt2_free(offsets);
     const std::vector<TokenId> expected =
         tokenizer().encode(text, {.parse_special = parse_special}, &expected_lost);
     CHECK(std::vector<TokenId>(ids->data, ids->data + ids->count) == expected);

@@ -89,6 +89,31 @@ class EncodingTest(unittest.TestCase):
         with self.assertRaisesRegex(AttributeError, "labels"):
             one.labels
 
+    def test_offsets_and_special_tokens_in_a_text(self):
+        text = "Caf\u00e9<|endoftext|> Once"
+        for split in (False, True):
+            for one in (self.tokenizer(text, split_special_tokens=split,
+                                       return_offsets_mapping=True),
+                        {name: row[0] for name, row in self.tokenizer(
+                            [text], split_special_tokens=split,
+                            return_offsets_mapping=True).items()}):
+                self.assertEqual([self.tokenizer.token_bytes(id) for id in one["input_ids"]],
+                                 [text.encode()[begin:end]
+                                  for begin, end in one["offset_mapping"]])
+                self.assertEqual(EOS in one["input_ids"], not split)
+        self.assertNotIn("offset_mapping", self.tokenizer(text))
+
+    def test_a_model_takes_another_tokenizer(self):
+        tiny = "tests/data/oracle/adapters/base"
+        for given in (MODEL, self.tokenizer):
+            model = gpt2cpp.Model.from_pretrained(tiny, tokenizer=given)
+            self.assertEqual(model.tokenizer.encode(self.short), self.short_ids)
+            self.assertEqual(pickle.loads(pickle.dumps(model)).tokenizer.encode(self.short),
+                             self.short_ids)
+        self.assertEqual(self.tokenizer.model_max_length, 512)
+        with self.assertRaises(FileNotFoundError):
+            gpt2cpp.Model(tiny, tokenizer="no/such")
+
     def test_the_default_is_that_of_a_model(self):
         default = gpt2cpp.Tokenizer()
         self.assertEqual(default(self.short).input_ids, self.short_ids)

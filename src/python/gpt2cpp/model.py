@@ -63,13 +63,15 @@ class Model(Handle):
     tokenizer: Optional[Tokenizer]  # the one in the model's directory; None if there is none
 
     def __init__(self, name: Optional[PathLike] = None, *, base: Optional[PathLike] = None,
-                 dtype: Any = None, threads: Optional[int] = None, kv_type: Optional[str] = None,
+                 tokenizer: Union[Tokenizer, PathLike, None] = None, dtype: Any = None, threads: Optional[int] = None,
+                 kv_type: Optional[str] = None,
                  on_progress: Optional[Callable[[float], Any]] = None):
         """Loads a model by its name or path, as `gpt2 -m` finds it; downloads nothing.
 
         name:     default: the small model that is part of the project. An adapter of PEFT is merged
                   into its base
         base:     the base of an adapter; default: the model that the adapter names
+        tokenizer:  another one, or the name of its model; default: that of the model
         dtype:    "f32", "f16", "bf16", "int8" or "int4"; default: the type of the file. "float32",
                   "float16" and "bfloat16" are other names, as is torch.float32
         threads:  the max number of threads; default: one for each physical core, and fewer for
@@ -83,7 +85,10 @@ class Model(Handle):
         self._setup(_loaded(lib.gpt2_model_load, c_path(path), dtype=dtype, base=base,
                             on_progress=on_progress), threads, kv_type)
         self._arguments: Optional[Tuple[Any, ...]] = (name, base, dtype, threads, kv_type)
-        self._set_tokenizer(lambda: Tokenizer(self.tokenizer_path))
+        if tokenizer is None:
+            self._set_tokenizer(lambda: Tokenizer(self.tokenizer_path))
+        else:
+            self.tokenizer = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer(tokenizer)
 
     @classmethod
     def from_pretrained(cls, name_or_path: PathLike, *, revision: Optional[str] = None,
