@@ -201,8 +201,7 @@ ModelFiles find_base(const ModelFiles& files, const std::string& base) {
   try {
     const fs::path beside = files.directory / path_of(name);
     const bool is_beside = base.empty() && name.starts_with('.') && !files.source.is_memory();
-    ModelFiles found =
-        find_model_files(is_beside && is_there(beside) ? beside : find_model(name));
+    ModelFiles found = find_model_files(is_beside && is_there(beside) ? beside : find_model(name));
     if (!found.is_adapter("")) return found;
     fail(ErrorCode::unsupported, found.path.string(), "is an adapter, too; expected a whole model");
   } catch (const Error& error) {

@@ -123,7 +123,7 @@ class Merger {
     if (whole.empty() && change.up.empty()) return;
     const auto buffer = std::make_shared<AlignedBuffer<float>>(weight.size());
     if (whole.empty()) {
-      widen_kernel(*weight.float_type())(buffer->data(), weight.data, weight.size());
+      widen_kernel (*weight.float_type())(buffer->data(), weight.data, weight.size());
     } else {
       std::ranges::copy(whole, buffer->data());
     }

@@ -52,8 +52,8 @@ std::shared_ptr<const Transformer> load_transformer(const ModelFiles& from,
   }
   ModelFiles files = is_adapter ? find_base(from, options.base) : from;
   if (is_adapter && files.weights.empty()) {
-    fail(ErrorCode::not_found, from.adapter.string(), "its base has no weights: ",
-         files.path.string());
+    fail(ErrorCode::not_found, from.adapter.string(),
+         "its base has no weights: ", files.path.string());
   }
   if (is_adapter && !options.use_mmap) files.source = FileSource(FileAccess::copy);
   // This reads config.json first, because if the model is not a GPT-2, config.json leads to the
@@ -65,8 +65,7 @@ std::shared_ptr<const Transformer> load_transformer(const ModelFiles& from,
   if (has_own_config) config = config_of(*checkpoint->model_args, files.weights);
   if (!config) config = load_config(files);
 
-  const auto transformer =
-      bind_weights(*config, checkpoint, options, is_adapter ? &from : nullptr);
+  const auto transformer = bind_weights(*config, checkpoint, options, is_adapter ? &from : nullptr);
   std::vector<fs::path>& read = transformer->description.files;
   for (const char* name : {"generation_config.json", "config.json"}) {
     if (has_own_config || !files.source.has(files.directory / name)) continue;
@@ -75,7 +74,8 @@ std::shared_ptr<const Transformer> load_transformer(const ModelFiles& from,
   if (is_adapter) transformer->description.base = files.path;
   if (!is_adapter && !files.adapter.empty()) {
     transformer->description.warnings.push_back(
-        concat(files.adapter.string(), ": this adapter is not used, because a whole model is beside "
+        concat(files.adapter.string(),
+               ": this adapter is not used, because a whole model is beside "
                "it: load its file, or name its base"));
   }
   return transformer;
