@@ -103,19 +103,17 @@ TEST_CASE("without one of its keys, the server computes nothing") {
 
 TEST_CASE("keys that no client could send are refused") {
   const TemporaryDirectory place;
-  const auto refused = [](Words options, const std::string& fact, const Words& environment = {}) {
-    options.insert(options.begin(), {"serve", "--port", "0"});
-    const Outcome outcome = run(options, {.environment = environment});
-    CAPTURE(options, outcome.err);
-    CHECK(outcome.status != 0);
-    CHECK(outcome.err.find(fact) != std::string::npos);
+  const auto refused = [](const Words& options, const std::string& fact, int status = 1,
+                          const Words& environment = {}) {
+    check_refused(joined_words({"serve", "--port", "0"}, options), status, {fact},
+                  {.environment = environment});
   };
-  refused({"--api-key", "a b"}, "--api-key");
+  refused({"--api-key", "a b"}, "--api-key", 2);
   const std::string wrong = place.write("wrong", "# ours\n\ngood\nb a d\n").string();
   refused({"--api-key-file", wrong}, wrong + ":4: ");
   const std::string empty = place.write("empty", "# nothing\n \n").string();
   refused({"--api-key-file", empty}, empty);
-  refused({}, "GPT2_API_KEY", {"GPT2_API_KEY="});
+  refused({}, "GPT2_API_KEY", 1, {"GPT2_API_KEY="});
 }
 
 TEST_CASE("pages of other origins may not use the server, unless --cors allows them") {

@@ -40,9 +40,8 @@ std::string without_space(const std::string& text) {
 }
 
 // Checks that an answer continues this transcript as gpt2 generate does.
-void check_continues(const json& body, const std::string& transcript, Words arguments) {
-  arguments.insert(arguments.end(), {"--stop", "\nUser:"});
-  const json written = generated(transcript, arguments)[0];
+void check_continues(const json& body, const std::string& transcript, const Words& arguments) {
+  const json written = generated(transcript, joined_words({"--stop", "\nUser:"}, arguments))[0];
   const json found = answer(body);
   REQUIRE(found["choices"].size() == 1);
   const json& choice = found["choices"][0];
@@ -51,11 +50,6 @@ void check_continues(const json& body, const std::string& transcript, Words argu
   CHECK(choice["finish_reason"] == finish_reason_of(written));
   CHECK(found["usage"]["prompt_tokens"] == written["prompt_token_ids"].size());
   CHECK(found["usage"]["completion_tokens"] == written["token_ids"].size());
-}
-
-json with(json object, const json& more) {
-  object.update(more);
-  return object;
 }
 
 // Joins the parts of a stream: the choices of a whole answer.
@@ -118,15 +112,14 @@ TEST_CASE("messages become a transcript, which the model continues until the use
 }
 
 TEST_CASE("members of the chat API that change nothing are accepted") {
-  const json plain = answer({{"messages", {user("Hello")}}, {"max_tokens", 5}});
-  const json full = answer({{"messages", {user("Hello")}},
-                            {"max_tokens", 5},
-                            {"user", "u"},
-                            {"metadata", {{"a", "b"}}},
-                            {"tools", json::array()},
-                            {"tool_choice", "none"},
-                            {"response_format", {{"type", "text"}}},
-                            {"model", nullptr}});
+  const json body = {{"messages", {user("Hello")}}, {"max_tokens", 5}};
+  const json plain = answer(body);
+  const json full = answer(with(body, {{"user", "u"},
+                                       {"metadata", {{"a", "b"}}},
+                                       {"tools", json::array()},
+                                       {"tool_choice", "none"},
+                                       {"response_format", {{"type", "text"}}},
+                                       {"model", nullptr}}));
   CHECK(full["choices"] == plain["choices"]);
   CHECK(full["usage"] == plain["usage"]);
 }
@@ -164,7 +157,6 @@ TEST_CASE("n choices, their log-probabilities, and the same as a stream") {
       }
     }
   }
-  CHECK(joined_chat(chat(with(body, {{"stream", true}}))) == found["choices"]);
   const json with_usage = {{"stream", true}, {"stream_options", {{"include_usage", true}}}};
   const HttpResponse stream = chat(with(body, with_usage));
   CHECK(joined_chat(stream, "null") == found["choices"]);
@@ -178,12 +170,8 @@ TEST_CASE(
   std::string text;
   for (int i = 0; i < 600; ++i) text += "upon ";
   const auto usage = [&](const json& more) {
-    json body = {{"messages", {user(text)}}, {"truncate", true}, {"ignore_eos", true}};
-    body.update(more);
-    const HttpResponse response = chat(body);
-    CAPTURE(response.body);
-    REQUIRE(response.status == 200);
-    return response.json()["usage"];
+    return answer(with({{"messages", {user(text)}}, {"truncate", true}, {"ignore_eos", true}},
+                       more))["usage"];
   };
   // The model takes 512 tokens.
   CHECK(usage(json::object())["prompt_tokens"] == 256);

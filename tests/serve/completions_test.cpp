@@ -64,21 +64,11 @@ const std::vector<Case> kCases = {
     {{{"max_tokens", 600}, {"ignore_eos", true}, {"overflow", "slide"}, {"keep", 4}},
      {"-n", "600", "--ignore-eos", "--overflow", "slide", "--keep", "4"}}};
 
-json with(json object, const json& more) {
-  object.update(more);
-  return object;
-}
-
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 // The two texts that gpt2 generate writes with these arguments and log-probabilities.
 std::vector<json> two_texts(const std::string& prompt, const Words& arguments) {
   const bool is_greedy = std::ranges::count(arguments, "--greedy") != 0;  // both are the same
-  auto texts = generated(prompt, with(with({"--logprobs", "3"}, arguments),
-                                      is_greedy ? Words() : Words{"--samples", "2"}));
+  auto texts = generated(prompt, joined_words(joined_words({"--logprobs", "3"}, arguments),
+                                              is_greedy ? Words() : Words{"--samples", "2"}));
   texts.resize(2, texts.front());
   return texts;
 }
@@ -296,14 +286,12 @@ TEST_CASE("the options of gpt2 serve are the defaults of requests, and what a re
   const TestServer one({"--temperature", "1.5", "--top-k", "5", "-n", "9", "--stop", "cat",
                         "--seed", "3", "--bad-words", "time"});
   const auto text = [&](const json& more) {
-    json body = {{"prompt", "Once upon a"}};
-    body.update(more);
+    const json body = with({{"prompt", "Once upon a"}}, more);
     return one.post("/v1/completions", body).json()["choices"][0]["text"];
   };
-  const Words common = {"--stop", "cat", "--bad-words", "time"};
-  const auto written = [&](Words words) {
-    words.insert(words.end(), common.begin(), common.end());
-    return generated("Once upon a", words)[0]["text"];
+  const auto written = [](const Words& words) {
+    const Words common = {"--stop", "cat", "--bad-words", "time"};
+    return generated("Once upon a", joined_words(common, words))[0]["text"];
   };
   CHECK(text(json::object()) ==
         written({"--temperature", "1.5", "--top-k", "5", "-n", "9", "--seed", "3"}));

@@ -26,10 +26,9 @@ namespace {
 
 // A request for a text that takes a while, but ends.
 std::string long_text(bool stream, const json& more = json::object()) {
-  json body = {{"prompt", "a"},    {"max_tokens", 3000}, {"overflow", "slide"},
-               {"temperature", 0}, {"ignore_eos", true}, {"stream", stream}};
-  body.update(more);
-  return http_request("POST", "/v1/completions", body.dump());
+  const json body = {{"prompt", "a"},    {"max_tokens", 3000}, {"overflow", "slide"},
+                     {"temperature", 0}, {"ignore_eos", true}, {"stream", stream}};
+  return http_request("POST", "/v1/completions", with(body, more).dump());
 }
 
 bool is_refused(const TestServer& server) {
@@ -39,11 +38,6 @@ bool is_refused(const TestServer& server) {
   } catch (const std::runtime_error&) {
     return true;
   }
-}
-
-Outcome refused_start(Words options) {
-  options.insert(options.begin(), "serve");
-  return run(options);
 }
 
 // A Unix socket to which nobody listens any more.
@@ -204,12 +198,7 @@ TEST_CASE("what a server cannot begin with is refused, and says what to do") {
            {{"-m", "a=gpt2-stories", "-m", "a=gpt2-stories"}, 2, "two models are called 'a'"},
            {{"-m", "gpt-4"}, 1, "gpt-4"},
            {{"-m", "=" + std::string(alphabet_model())}, 2, "expected NAME=MODEL"}}) {
-    CAPTURE(options);
-    const Outcome outcome = refused_start(options);
-    CAPTURE(outcome.err);
-    CHECK(outcome.status == status);
-    CHECK(outcome.out == "");
-    CHECK(outcome.err.find(fact) != std::string::npos);
+    check_refused(joined_words({"serve"}, options), status, {fact});
   }
   check_serves(server);
 }
@@ -233,16 +222,15 @@ TEST_CASE("a Unix socket, which the server removes when it ends") {
   TestServer server(alphabet({"--unix", path}));
   CHECK(server.url() == "unix:" + path);
   check_serves(server);
-  CHECK(refused_start({"--unix", path}).err.find("cannot listen on " + path) != std::string::npos);
+  check_refused({"serve", "--unix", path}, 1, {"cannot listen on " + path});
   check_serves(server);
   server.command.send(SIGTERM);
   CHECK(server.command.wait() == 0);
   CHECK_FALSE(std::filesystem::exists(path));
   const std::string file = place.write("file", "what was there").string();
-  CHECK(refused_start({"--unix", file}).status == 1);
+  check_refused({"serve", "--unix", file}, 1, {file});
   CHECK(std::filesystem::file_size(file) == 14);
-  CHECK(refused_start({"--unix", std::string(200, 'a')}).err.find("at most 107 bytes") !=
-        std::string::npos);
+  check_refused({"serve", "--unix", std::string(200, 'a')}, 1, {"at most 107 bytes"});
 }
 
 TEST_CASE("the server warns if other machines can reach its socket and need no key") {

@@ -13,9 +13,8 @@ namespace gpt2::test {
 
 /// Returns the arguments of a server of the alphabet model, whose texts are known and short to
 /// compute.
-inline Words alphabet(Words more = {}) {
-  more.insert(more.end(), {"-m", alphabet_model()});
-  return more;
+inline Words alphabet(const Words& more = {}) {
+  return joined_words(more, {"-m", alphabet_model()});
 }
 
 /// A request whose answer is known.

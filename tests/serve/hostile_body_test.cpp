@@ -85,13 +85,6 @@ void check_answer(const HttpResponse& response) {
   CHECK(message.find('\n') == message.npos);
 }
 
-std::string repeated(const std::string& text, std::size_t count) {
-  std::string all;
-  all.reserve(text.size() * count);
-  for (std::size_t i = 0; i < count; ++i) all += text;
-  return all;
-}
-
 void check_refused(const HttpResponse& response, const std::string& message) {
   CAPTURE(response.body.substr(0, 1000));
   CHECK(response.status == 400);
@@ -153,7 +146,9 @@ TEST_CASE("values of every type in every field of every endpoint") {
 }
 
 TEST_CASE("bodies that are not one JSON object") {
-  const std::string deep = repeated("[", 1000000), nested = repeated("{\"a\":", 1000000);
+  const std::string deep(1000000, '[');
+  std::string nested;
+  for (int i = 0; i < 1000000; ++i) nested += "{\"a\":";
   const std::string truncated = R"({"prompt":"a","max_tokens":1)";
   std::vector<std::string> bodies = {"",
                                      " \t",
@@ -172,7 +167,7 @@ TEST_CASE("bodies that are not one JSON object") {
                                      deep,
                                      nested,
                                      R"({"prompt":)" + deep,
-                                     R"({"prompt":)" + deep + repeated("]", 1000000) + "}"};
+                                     R"({"prompt":)" + deep + std::string(1000000, ']') + "}"};
   for (std::size_t size = 1; size < truncated.size(); ++size) {
     bodies.push_back(truncated.substr(0, size));
   }

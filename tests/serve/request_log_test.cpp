@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,13 +24,9 @@ namespace {
 std::vector<json> log_of(TestServer& server) {
   server.command.send(SIGTERM);
   CHECK(server.command.wait() == 0);
-  std::istringstream lines(server.command.err);
-  std::vector<json> found;
-  for (std::string line; std::getline(lines, line);) {
-    CAPTURE(line);
-    if (!line.starts_with("gpt2: ")) found.push_back(json::parse(line));
-  }
-  return found;
+  std::string log = server.command.err;
+  while (log.starts_with("gpt2: ")) log.erase(0, log.find('\n') + 1);
+  return json_lines(log.substr(0, log.find("gpt2: ")));
 }
 
 std::string bearer(const std::string& key) { return "Authorization: Bearer " + key + "\r\n"; }

@@ -34,6 +34,12 @@ inline void check_shape(const nlohmann::json& value, const std::string& shape) {
   CHECK(value.size() == count);
 }
 
+/// Returns the object with more members, or other values of some.
+inline nlohmann::json with(nlohmann::json object, const nlohmann::json& more) {
+  object.update(more);
+  return object;
+}
+
 /// Returns the parts of a stream. Checks that it ends as it should.
 inline std::vector<nlohmann::json> chunks_of(const HttpResponse& response) {
   CHECK(response.status == 200);
