@@ -122,11 +122,7 @@ class GenerateTest(ModelTest):
         cases = [
             ({}, []),
             ({"do_sample": False, "max_new_tokens": 20}, ["--greedy", "-n", 20]),
-            ({"top_p": 0.5, "top_k": 0, "sequence": 4}, ["--top-p", 0.5, "--top-k", 0,
-                                                         "--sequence", 4]),
             ({"stop_strings": ["!", "was"]}, ["--stop", "!", "--stop", "was"]),
-            ({"no_repeat_ngram_size": 2, "temperature": 0},
-             ["--no-repeat-ngram-size", 2, "--temperature", 0]),
             ({"exponential_decay_length_penalty": (5, 1.5)},
              ["--exponential-decay-length-penalty", "5,1.5"]),
             ({"ignore_eos": True, "overflow": "slide", "keep": 4, "max_new_tokens": 600},
