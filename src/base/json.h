@@ -136,6 +136,12 @@ class JsonFields {
             float most = std::numeric_limits<float>::max()) const;
   [[nodiscard]] std::optional<std::string> string(std::string_view key) const;
 
+  /// Returns the member, or `value` if it is absent.
+  [[nodiscard]] bool flag(std::string_view key, bool value) const {
+    read(key, value);
+    return value;
+  }
+
   /// These also throw if the member is absent or null.
   [[nodiscard]] std::string required_string(std::string_view key) const;
   [[nodiscard]] const nlohmann::json& required_list(std::string_view key) const;

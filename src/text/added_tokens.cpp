@@ -19,6 +19,10 @@ template <class... Parts>
 // library numbers new tokens itself, and only warns if the file has another number. This function
 // uses the number in the file, because the model was trained with it.
 void resolve_id(AddedToken& token, Vocabulary& vocabulary, const std::string& where) {
+  if (token.content.size() > PieceTrie::kMaxPieceBytes) {
+    refuse(where, token, "has ", token.content.size(), " bytes; expected at most ",
+           PieceTrie::kMaxPieceBytes);
+  }
   if (const auto known = vocabulary.find(token.content)) {
     if (token.id >= 0 && token.id != *known) {
       refuse(where, token, "has the id ", token.id, ", but already has the id ", *known);
@@ -60,12 +64,7 @@ TokenId AddedTokens::declare(AddedToken token, const std::string& where, IfKnown
   const std::size_t n_known = vocabulary_.count();
   resolve_id(token, vocabulary_, where);
   n_new_ += vocabulary_.count() - n_known;
-  const auto [place, is_new] = tokens_.try_emplace(token.id, token);
-  if (is_new) bytes_ += token.content.size();
-  if (bytes_ > kMaxBytes) {
-    refuse(where, token, "brings the added tokens to more than ", kMaxBytes, " bytes");
-  }
-  AddedToken& known = place->second;
+  AddedToken& known = tokens_.try_emplace(token.id, token).first->second;
   token.special |= known.special;
   if (if_known == IfKnown::replace) known = token;
   known.special = token.special;
@@ -73,12 +72,21 @@ TokenId AddedTokens::declare(AddedToken token, const std::string& where, IfKnown
 }
 
 void AddedTokens::prepare(const std::function<std::string(std::string_view)>& normalize) {
-  for (auto& [id, token] : tokens_) {
-    const std::string matched = token.normalized ? normalize(token.content) : token.content;
-    token.n_matched = matched.size();
-    passes_[token.normalized ? 1 : 0].add(matched, id);
+  for (const bool is_normalized : {false, true}) {
+    std::vector<std::string> forms;
+    std::vector<PieceTrie::Entry> entries;
+    forms.reserve(tokens_.size());
+    // Of tokens of the same form, the first one counts here, and the last one in the trie.
+    for (auto at = tokens_.rbegin(); at != tokens_.rend(); ++at) {
+      const auto& [id, token] = *at;
+      if (token.normalized != is_normalized) continue;
+      const auto& form =
+          forms.emplace_back(is_normalized ? normalize(token.content) : token.content);
+      const bool is_matched = !form.empty() && form.size() <= PieceTrie::kMaxPieceBytes;
+      if (is_matched) entries.emplace_back(form, id);
+    }
+    passes_[is_normalized] = PieceTrie(std::move(entries));
   }
-  for (TokenFinder& pass : passes_) pass.prepare();
 }
 
 bool AddedTokens::is_special(TokenId id) const noexcept {
@@ -92,16 +100,16 @@ bool AddedTokens::is_special(TokenId id) const noexcept {
 std::vector<AddedTokens::Piece> AddedTokens::split(std::string_view text, std::size_t pass,
                                                    bool parse_special) const {
   std::vector<Piece> pieces;
-  const std::vector<TokenFinder::Match> matches = passes_[pass].find(text);
   std::size_t done = 0;         // the text before this is in `pieces`
-  std::size_t search_from = 0;  // where the next match may begin, because matches do not overlap
   std::size_t space_until = 0;  // the end of the white space that the last rstrip removed
-  for (auto match = matches.rbegin(); match != matches.rend(); ++match) {
-    const AddedToken& token = tokens_.find(match->token)->second;
-    std::size_t begin = match->begin;
-    std::size_t end = begin + token.n_matched;
-    if (begin < search_from) continue;
-    search_from = end;
+  std::size_t at = passes_[pass].is_empty() ? text.size() : 0;
+  while (at < text.size()) {
+    const auto [length, id] = passes_[pass].longest_prefix(text.substr(at));
+    std::size_t begin = at;
+    at += std::max(length, 1u);
+    if (length == 0) continue;
+    std::size_t end = at;
+    const AddedToken& token = tokens_.find(id)->second;
     if (token.special && !parse_special) continue;
     if (token.single_word && !stands_alone(text, begin, end)) continue;
     if (token.lstrip && begin > done) {
@@ -118,58 +126,6 @@ std::vector<AddedTokens::Piece> AddedTokens::split(std::string_view text, std::s
   }
   if (done < text.size()) pieces.push_back({text.substr(done), nullptr});
   return pieces;
-}
-
-void TokenFinder::add(std::string_view content, TokenId token) {
-  if (content.empty()) return;
-  std::uint32_t node = 0;
-  for (std::size_t i = content.size(); i-- > 0;) {
-    const auto byte = static_cast<unsigned char>(content[i]);
-    std::uint32_t child = child_of(node, byte);
-    if (child == 0) {
-      child = static_cast<std::uint32_t>(nodes_.size());
-      nodes_.push_back({.byte = byte, .sibling = nodes_[node].child});
-      nodes_[node].child = child;
-    }
-    node = child;
-  }
-  if (nodes_[node].token < 0) nodes_[node].token = token;
-}
-
-void TokenFinder::prepare() {
-  std::vector<std::uint32_t> by_depth = {0};
-  for (std::size_t i = 0; i < by_depth.size(); ++i) {
-    const std::uint32_t parent = by_depth[i];
-    for (std::uint32_t c = nodes_[parent].child; c != 0; c = nodes_[c].sibling) {
-      Node& node = nodes_[c];
-      if (parent != 0) node.fallback = step(nodes_[parent].fallback, node.byte);
-      if (node.token < 0) node.token = nodes_[node.fallback].token;
-      by_depth.push_back(c);
-    }
-  }
-}
-
-std::vector<TokenFinder::Match> TokenFinder::find(std::string_view text) const {
-  std::vector<Match> matches;
-  if (nodes_.size() == 1) return matches;
-  std::uint32_t node = 0;
-  for (std::size_t i = text.size(); i-- > 0;) {
-    node = step(node, static_cast<unsigned char>(text[i]));
-    if (nodes_[node].token >= 0) matches.push_back({i, nodes_[node].token});
-  }
-  return matches;
-}
-
-std::uint32_t TokenFinder::child_of(std::uint32_t node, unsigned char byte) const noexcept {
-  std::uint32_t child = nodes_[node].child;
-  while (child != 0 && nodes_[child].byte != byte) child = nodes_[child].sibling;
-  return child;
-}
-
-std::uint32_t TokenFinder::step(std::uint32_t node, unsigned char byte) const noexcept {
-  std::uint32_t child = child_of(node, byte);
-  while (child == 0 && node != 0) child = child_of(node = nodes_[node].fallback, byte);
-  return child;
 }
 
 }  // namespace gpt2

@@ -14,52 +14,15 @@
 
 namespace gpt2 {
 
-/// Finds many strings in a text in one pass. The time does not depend on the number of strings or
-/// on how they overlap (Aho and Corasick, 1975).
-class TokenFinder {
- public:
-  struct Match {
-    std::size_t begin;
-    TokenId token;
-  };
-
-  /// Adds a string, unless it is empty or was added before. REQUIRES: token >= 0.
-  void add(std::string_view content, TokenId token);
-
-  /// Must be called after the last `add` and before searching.
-  void prepare();
-
-  /// Returns, for every position where strings begin, the longest of these strings. The last
-  /// position comes first.
-  [[nodiscard]] std::vector<Match> find(std::string_view text) const;
-
- private:
-  // The strings are stored reversed, and the text is read from its end, so that the automaton's
-  // state at a position determines which strings begin there.
-  struct Node {
-    unsigned char byte = 0;
-    std::uint32_t child = 0;     // the first child; 0, the root, stands for none
-    std::uint32_t sibling = 0;   // the next child of the same parent
-    std::uint32_t fallback = 0;  // the node of the longest proper suffix
-    TokenId token = -1;          // the token of the longest string that is a suffix
-  };
-
-  [[nodiscard]] std::uint32_t child_of(std::uint32_t node, unsigned char byte) const noexcept;
-  [[nodiscard]] std::uint32_t step(std::uint32_t node, unsigned char byte) const noexcept;
-
-  std::vector<Node> nodes_ = std::vector<Node>(1);
-};
-
 /// A token that is matched in the text itself, before BPE. The members have HuggingFace's names.
 struct AddedToken {
   std::string content;
   TokenId id = -1;
-  bool single_word = false;   ///< matched only if no letter, number, mark or underscore is adjacent
-  bool lstrip = false;        ///< the match includes white space to its left
-  bool rstrip = false;        ///< the match includes white space to its right
-  bool normalized = true;     ///< matched in the second pass
-  bool special = false;       ///< marks structure, and is not part of the text
-  std::size_t n_matched = 0;  ///< the bytes of the content, normalized if `normalized`
+  bool single_word = false;  ///< matched only if no letter, number, mark or underscore is adjacent
+  bool lstrip = false;       ///< the match includes white space to its left
+  bool rstrip = false;       ///< the match includes white space to its right
+  bool normalized = true;    ///< matched in the second pass
+  bool special = false;      ///< marks structure, and is not part of the text
 };
 
 /// All added tokens of a tokenizer. They are matched like those of AddedVocabulary in HuggingFace's
@@ -81,18 +44,16 @@ class AddedTokens {
   /// cases, a token that is special stays special.
   enum class IfKnown : std::uint8_t { keep, replace };
 
-  /// The max bytes of all contents together. This bounds the memory for matching.
-  static constexpr std::size_t kMaxBytes = std::size_t{1} << 22;
-
   /// Declares `token` and returns its id. If token.id is -1, the token gets the id that its content
   /// has in the vocabulary, or otherwise the next free id. If the content is empty, does nothing
   /// and returns -1, like HuggingFace's tokenizers. Throws Error(invalid_file), whose message
   /// begins with `where`, if another token has this id, if the token already has another id, if the
-  /// id is not below Vocabulary::kMaxTokens, or if all contents together have more than kMaxBytes.
+  /// id is not below Vocabulary::kMaxTokens, or if the content is longer than
+  /// PieceTrie::kMaxPieceBytes.
   TokenId declare(AddedToken token, const std::string& where, IfKnown if_known = IfKnown::keep);
 
   /// Must be called after the last `declare` and before `split`. `normalize` returns the normalized
-  /// form of a text.
+  /// form of a text. (A form longer than PieceTrie::kMaxPieceBytes is not matched.)
   void prepare(const std::function<std::string(std::string_view)>& normalize);
 
   /// Divides a text into added tokens and the text between them, in linear time. Pass 0 is for the
@@ -110,9 +71,8 @@ class AddedTokens {
  private:
   Vocabulary& vocabulary_;
   std::map<TokenId, AddedToken> tokens_;
-  std::size_t bytes_ = 0;
   std::size_t n_new_ = 0;
-  std::array<TokenFinder, 2> passes_;
+  std::array<PieceTrie, 2> passes_;
 };
 
 }  // namespace gpt2

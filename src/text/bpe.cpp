@@ -32,7 +32,7 @@ void MergeTable::push_back(TokenId left, TokenId right, TokenId merged) {
 
 MergeTable::Rank MergeTable::rank_of(TokenId left, TokenId right) const noexcept {
   const std::uint64_t slot = slots_[slot_of(pair_of(left, right))];
-  return slot == kEmpty ? kNever : static_cast<Rank>(slot & ((1u << kBits) - 1));
+  return slot == kEmpty ? Symbols::kNever : static_cast<Rank>(slot & ((1u << kBits) - 1));
 }
 
 // Returns the slot that holds the pair, or the empty slot in which it would be inserted. This is
@@ -96,19 +96,8 @@ MergeTable MergeList::resolve(const Vocabulary& vocabulary) const {
   return table;
 }
 
-namespace {
-
-constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-
-// Returns an entry of the queue. The queue is ordered by rank, and then from left to right.
-constexpr std::uint64_t queued(MergeTable::Rank rank, std::uint32_t position) noexcept {
-  return static_cast<std::uint64_t>(rank) << 32 | position;
-}
-
-}  // namespace
-
 Bpe::Bpe(const Vocabulary& vocabulary, MergeTable merges, const Options& options)
-    : merges_(std::move(merges)), options_(options) {
+    : vocabulary_(&vocabulary), merges_(std::move(merges)), options_(options) {
   for (std::size_t byte = 0; byte < byte_ids_.size(); ++byte) {
     const std::string name =
         options_.of_characters ? byte_piece(byte) : std::string(1, static_cast<char>(byte));
@@ -116,41 +105,19 @@ Bpe::Bpe(const Vocabulary& vocabulary, MergeTable merges, const Options& options
   }
 }
 
-std::size_t Bpe::encode(std::string_view word, const Vocabulary& vocabulary, Scratch& scratch,
-                        std::vector<TokenId>& ids, std::vector<std::uint32_t>* ends) const {
-  const auto length = static_cast<std::uint32_t>(word.size());
+void Bpe::encode(std::string_view word, Symbols& symbols, TokenSink& out) const {
   if (options_.ignore_merges) {
-    if (const auto id = vocabulary.find_bytes(word)) {
-      ids.push_back(*id);
-      if (ends != nullptr) ends->push_back(length);
-      return 0;
-    }
+    if (const auto id = vocabulary_->find_bytes(word)) return out.add(*id, word.size());
   }
-  const std::size_t unknown_bytes = split_into_symbols(word, vocabulary, ends != nullptr, scratch);
-  const auto& symbols = scratch.symbols;
-  if (symbols.empty()) return unknown_bytes;
-  merge_symbols(scratch);
-  // The first symbol is never the right one of a pair, so no merge has removed it.
-  for (std::uint32_t i = 0; i != kNone; i = symbols[i].next) ids.push_back(symbols[i].id);
-  for (std::uint32_t i = 0; ends != nullptr && i != kNone; i = symbols[i].next) {
-    const std::uint32_t next = symbols[i].next;
-    ends->push_back(next != kNone ? scratch.begins[next] : length);
-  }
-  return unknown_bytes;
+  split_into_symbols(word, symbols, out);
+  symbols.merge(
+      [&](const auto& left, const auto& right) { return merges_.rank_of(left.id, right.id); },
+      [&](const auto& left, const auto&) { return merges_.merged(left.rank); });
+  symbols.for_each([&](TokenId id, std::uint32_t end) { out.add(id, end); });
 }
 
-std::size_t Bpe::split_into_symbols(std::string_view word, const Vocabulary& vocabulary,
-                                    bool with_begins, Scratch& scratch) const {
-  auto& symbols = scratch.symbols;
+void Bpe::split_into_symbols(std::string_view word, Symbols& symbols, TokenSink& out) const {
   symbols.clear();
-  scratch.begins.clear();
-  // Without the attribute, GCC calls this for every byte, and encoding takes 10 % longer.
-  const auto add = [&](TokenId id, std::size_t begin) __attribute__((always_inline)) {
-    const auto index = static_cast<std::uint32_t>(symbols.size());
-    symbols.push_back({id, index - 1, index + 1, MergeTable::kNever});  // 0 - 1 is kNone
-    if (with_begins) scratch.begins.push_back(static_cast<std::uint32_t>(begin));
-  };
-  std::size_t unknown_bytes = 0;
   bool after_unknown = false;
   const bool of_characters = options_.of_characters;
   for (std::size_t begin = 0, size = 1; begin < word.size(); begin += size) {
@@ -158,63 +125,28 @@ std::size_t Bpe::split_into_symbols(std::string_view word, const Vocabulary& voc
     if (of_characters) [[unlikely]] {
       size = decode_utf8(word.substr(begin)).length;
       const std::string_view character = word.substr(begin, size);
-      id = vocabulary.find(character).value_or(-1);
+      id = vocabulary_->find(character).value_or(-1);
       if (id < 0 && options_.byte_fallback && has_bytes(character)) {
-        for (const char c : character) add(byte_ids_[static_cast<unsigned char>(c)], begin);
+        for (const char c : character) symbols.add(byte_ids_[static_cast<unsigned char>(c)], begin);
         after_unknown = false;
         continue;
       }
     }
     const bool is_unknown = id < 0;
     if (is_unknown) {
-      unknown_bytes += size;
+      out.lose(begin, begin + size);
       if (!options_.unknown || (after_unknown && options_.fuse_unknown)) continue;
       id = *options_.unknown;
     }
     after_unknown = is_unknown;
-    add(id, begin);
+    symbols.add(id, begin);
   }
-  if (!symbols.empty()) symbols.back().next = kNone;
-  return unknown_bytes;
+  symbols.finish(word.size());
 }
 
 bool Bpe::has_bytes(std::string_view character) const {
   return std::ranges::all_of(character,
                              [&](char c) { return byte_ids_[static_cast<unsigned char>(c)] >= 0; });
-}
-
-// If the rank of a pair has changed since its entry was added to the queue, the entry is outdated
-// and is skipped. Each merge removes a symbol and adds at most two entries, so n symbols cause
-// fewer than 3 n entries.
-void Bpe::merge_symbols(Scratch& scratch) const {
-  auto& symbols = scratch.symbols;
-  auto& queue = scratch.queue;
-  for (std::uint32_t i = 0; i < symbols.size(); ++i) look_up(scratch, i);
-  while (!queue.empty()) {
-    const std::uint64_t first = queue.top();
-    queue.pop();
-    const auto i = static_cast<std::uint32_t>(first);
-    auto& left = symbols[i];
-    if (queued(left.rank, i) != first) continue;
-
-    auto& right = symbols[left.next];
-    left.id = merges_.merged(left.rank);
-    left.next = right.next;
-    right.rank = MergeTable::kNever;
-    if (left.next != kNone) symbols[left.next].previous = i;
-    look_up(scratch, i);
-    if (left.previous != kNone) look_up(scratch, left.previous);
-  }
-}
-
-void Bpe::look_up(Scratch& scratch, std::uint32_t left) const {
-  auto& symbols = scratch.symbols;
-  auto& queue = scratch.queue;
-  auto& symbol = symbols[left];
-  symbol.rank = MergeTable::kNever;
-  if (symbol.next != kNone) symbol.rank = merges_.rank_of(symbol.id, symbols[symbol.next].id);
-  if (symbol.rank == MergeTable::kNever) return;
-  queue.push(queued(symbol.rank, left));
 }
 
 }  // namespace gpt2

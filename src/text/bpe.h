@@ -4,17 +4,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <limits>
 #include <optional>
-#include <queue>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/hash.h"
-#include "gpt2/config.h"
+#include "text/encoding.h"
 #include "text/vocabulary.h"
 
 namespace gpt2 {
@@ -23,8 +20,7 @@ namespace gpt2 {
 /// word, BPE does the one with the lowest rank first. This is a hash table without deletion.
 class MergeTable {
  public:
-  using Rank = std::uint32_t;
-  static constexpr Rank kNever = std::numeric_limits<Rank>::max();
+  using Rank = Symbols::Rank;
 
   /// The number of bits of a rank or an id in the table. A rank and the two ids of its pair share
   /// one word of the table.
@@ -39,7 +35,7 @@ class MergeTable {
   /// the later rank.
   void push_back(TokenId left, TokenId right, TokenId merged);
 
-  /// Returns the rank of the pair, or kNever if the two tokens cannot be merged.
+  /// Returns the rank of the pair, or Symbols::kNever if the two tokens cannot be merged.
   [[nodiscard]] Rank rank_of(TokenId left, TokenId right) const noexcept;
 
   /// Returns the token that results from merging the pair of this rank.
@@ -99,27 +95,14 @@ class Bpe {
     bool byte_fallback = false;      ///< a character without a token becomes "<0x41>" and so on
   };
 
-  /// Working memory, kept from word to word so that encoding seldom allocates.
-  struct Scratch {
-    struct Symbol {
-      TokenId id;
-      std::uint32_t previous;
-      std::uint32_t next;
-      MergeTable::Rank rank;  // of the pair that it forms with the next symbol
-    };
-    std::vector<Symbol> symbols;
-    std::vector<std::uint32_t> begins;  // of the symbols; empty if nobody asks for ends
-    std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> queue;
-  };
-
   Bpe() = default;
+
+  /// `vocabulary` must outlive this object.
   Bpe(const Vocabulary& vocabulary, MergeTable merges, const Options& options);
 
-  /// Appends the tokens of `word` to the ids and, unless it is nullptr, where each of them ends in
-  /// the word to `ends`. Returns the number of its bytes that have no token. Takes O(n log n) time.
+  /// Adds the tokens of `word` to `out`. Takes O(n log n) time.
   /// REQUIRES: the word is shorter than 2^32 - 1 bytes.
-  std::size_t encode(std::string_view word, const Vocabulary& vocabulary, Scratch& scratch,
-                     std::vector<TokenId>& ids, std::vector<std::uint32_t>* ends) const;
+  void encode(std::string_view word, Symbols& symbols, TokenSink& out) const;
 
   /// Returns how many of the 256 bytes have no token.
   [[nodiscard]] std::ptrdiff_t missing_bytes() const noexcept {
@@ -127,12 +110,10 @@ class Bpe {
   }
 
  private:
-  std::size_t split_into_symbols(std::string_view word, const Vocabulary& vocabulary,
-                                 bool with_begins, Scratch& scratch) const;
+  void split_into_symbols(std::string_view word, Symbols& symbols, TokenSink& out) const;
   [[nodiscard]] bool has_bytes(std::string_view character) const;
-  void merge_symbols(Scratch& scratch) const;
-  void look_up(Scratch& scratch, std::uint32_t left) const;
 
+  const Vocabulary* vocabulary_ = nullptr;
   std::array<TokenId, 256> byte_ids_{};  // of bytes, or of "<0x00>" and so on; -1: none
   MergeTable merges_;
   Options options_;

@@ -1,11 +1,12 @@
 #include "text/decoder.h"
 
-#include <cstddef>
+#include <algorithm>
 #include <functional>
-#include <set>
+#include <map>
 #include <string_view>
 #include <utility>
 
+#include "base/fail.h"
 #include "base/utf8.h"
 #include "gpt2/tokenizer.h"
 #include "text/pretokenizer.h"
@@ -32,36 +33,63 @@ void clean_up(std::string& token) {
   for (const auto& [pattern, content] : kRules) replace_all(token, pattern, content);
 }
 
-TokenDecoder::Step metaspace_decoding(bool keeps_first) {
-  return [keeps_first](std::string& token, bool is_first) {
+void add_metaspace(const JsonFields& fields, TokenDecoder& decoder) {
+  const bool keeps_first = read_prepend_scheme(fields) == PrependScheme::never;
+  decoder.steps.push_back([keeps_first](std::string& token, bool is_first) {
     replace_all(token, kMetaspace, is_first && !keeps_first ? "" : " ");
-  };
+  });
 }
 
-TokenDecoder::Step stripping_start(const JsonFields& fields) {
-  std::size_t start = 0;
-  std::size_t stop = 0;
+void add_strip(const JsonFields& fields, TokenDecoder& decoder) {
+  std::size_t start = 0, stop = 0;
   fields.read("start", start);
   fields.read("stop", stop);
   if (stop != 0) fields.refuse("stop", "0", ErrorCode::unsupported);
-  return [content = fields.required_string("content"), start](std::string& token, bool is_first) {
-    if (content.empty()) return;
-    for (std::size_t i = 0; is_first && i < start && token.starts_with(content); ++i) {
-      token.erase(0, content.size());
+  const std::string content = fields.required_string("content");
+  if (content.empty()) return;
+  decoder.steps.push_back([content, start](std::string& token, bool is_first) {
+    std::size_t n = 0;
+    while (is_first && n / content.size() < start && token.substr(n).starts_with(content)) {
+      n += content.size();
     }
-  };
+    token.erase(0, n);
+  });
 }
 
-TokenDecoder::Step replacing_in_token(const JsonFields& fields) {
+void add_replace(const JsonFields& fields, TokenDecoder& decoder) {
   const auto pattern = fields.required_object("pattern").string("String");
   if (!pattern || pattern->empty()) {
     fields.refuse("pattern", "a String", ErrorCode::unsupported);
   }
-  return [pattern = *pattern, content = fields.required_string("content")](
-             std::string& token, bool) { replace_all(token, pattern, content); };
+  const std::string content = fields.required_string("content");
+  constexpr std::size_t kMaxGrowth = 64;
+  decoder.growth *= 1 + std::min(content.size() / pattern->size(), kMaxGrowth);
+  if (decoder.growth > kMaxGrowth) {
+    fields.refuse("content",
+                  concat("steps that make a token at most ", kMaxGrowth, " times as long"),
+                  ErrorCode::unsupported);
+  }
+  decoder.steps.push_back([pattern = *pattern, content](std::string& token, bool) {
+    replace_all(token, pattern, content);
+  });
 }
 
+constexpr StepKind<TokenDecoder> kKinds[] = {
+    {"ByteLevel", [](const auto&, TokenDecoder& decoder) { decoder.is_byte_level = true; }},
+    {"WordPiece",
+     [](const auto& fields, TokenDecoder& decoder) {
+       decoder.steps.push_back(wordpiece_decoding(fields.string("prefix").value_or("##"),
+                                                  fields.flag("cleanup", true)));
+     }},
+    {"Metaspace", add_metaspace},
+    {"ByteFallback", [](const auto&, TokenDecoder& decoder) { decoder.byte_fallback = true; }},
+    {"Fuse", [](const auto&, TokenDecoder&) {}},
+    {"Replace", add_replace},
+    {"Strip", add_strip}};
+
 }  // namespace
+
+std::span<const StepKind<TokenDecoder>> decoder_kinds() { return kKinds; }
 
 TokenDecoder::Step wordpiece_decoding(std::string prefix, bool cleanup) {
   return [prefix = std::move(prefix), cleanup](std::string& token, bool is_first) {
@@ -74,49 +102,21 @@ TokenDecoder::Step wordpiece_decoding(std::string prefix, bool cleanup) {
   };
 }
 
-void append_decoder(const JsonFields& fields, TokenDecoder& decoder) {
-  const std::string type = fields.required_string("type");
-  if (type == "Fuse") return;
-  if (type == "ByteFallback") {
-    decoder.byte_fallback = true;
-  } else if (type == "WordPiece") {
-    bool cleanup = true;
-    fields.read("cleanup", cleanup);
-    decoder.steps.push_back(wordpiece_decoding(fields.string("prefix").value_or("##"), cleanup));
-  } else if (type == "Metaspace") {
-    decoder.steps.push_back(
-        metaspace_decoding(read_prepend_scheme(fields) == PrependScheme::never));
-  } else if (type == "Replace") {
-    decoder.steps.push_back(replacing_in_token(fields));
-  } else if (type == "Strip") {
-    decoder.steps.push_back(stripping_start(fields));
-  } else {
-    fields.refuse("type",
-                  "'ByteLevel', 'WordPiece', 'Metaspace', 'ByteFallback', 'Fuse', "
-                  "'Replace' or 'Strip'",
-                  ErrorCode::unsupported);
-  }
-}
-
 TokenDecoder sentencepiece_decoder(const SentencePieceFile& file) {
+  std::map<std::string, std::string, std::less<>> texts;  // of pieces that are no text themselves
+  for (const Piece& piece : file.pieces) {
+    if (piece.kind == Piece::Kind::control) texts[std::string(piece.text)] = "";
+    if (piece.kind == Piece::Kind::unknown) texts[std::string(piece.text)] = " \u2047 ";
+  }
   const SentencePieceNormalizer& normalizer = file.normalizer;
   const bool drops_first = normalizer.add_dummy_prefix || normalizer.remove_extra_whitespaces;
-  std::set<std::string, std::less<>> control;
-  std::string unknown;
-  for (const Piece& piece : file.pieces) {
-    if (piece.kind == Piece::Kind::control) control.emplace(piece.text);
-    if (piece.kind == Piece::Kind::unknown) unknown = piece.text;
-  }
   const auto step = [=](std::string& token, bool is_first) {
-    if (control.contains(token)) {
-      token.clear();
-    } else if (token == unknown) {
-      token = " \xe2\x81\x87 ";  // U+2047, two question marks
-    } else {
-      if (is_first && drops_first && token.starts_with(kMetaspace))
-        token.erase(0, kMetaspace.size());
-      replace_all(token, kMetaspace, " ");
+    if (const auto found = texts.find(token); found != texts.end()) {
+      token = found->second;
+      return;
     }
+    if (is_first && drops_first && token.starts_with(kMetaspace)) token.erase(0, kMetaspace.size());
+    replace_all(token, kMetaspace, " ");
   };
   return {.steps = {step}, .byte_fallback = file.options.byte_fallback, .is_sentencepiece = true};
 }

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
-#include "text/sentencepiece_file.h"
+#include "text/normalizer.h"
+#include "text/sentencepiece.h"
 
 namespace gpt2 {
 
@@ -14,8 +17,10 @@ struct TokenDecoder {
   /// Changes the name of one token to its text. `is_first`: it is the first token of the text.
   using Step = std::function<void(std::string& token, bool is_first)>;
 
-  std::vector<Step> steps;
+  std::vector<Step> steps = {};
   bool byte_fallback = false;     ///< whether "<0x41>" stands for a byte, before the steps
+  bool is_byte_level = false;     ///< whether the names of tokens spell bytes
+  std::size_t growth = 1;         ///< how many times as long the steps may make a token
   bool is_sentencepiece = false;  ///< details differ from HuggingFace's tokenizers
 };
 
@@ -26,8 +31,7 @@ struct TokenDecoder {
 /// `cleanup`, there is none before a punctuation mark such as ".".
 [[nodiscard]] TokenDecoder::Step wordpiece_decoding(std::string prefix, bool cleanup);
 
-/// Appends a step of a decoder of a tokenizer.json, which is not a Sequence. Throws Error:
-/// invalid_file, or unsupported for another kind.
-void append_decoder(const JsonFields& fields, TokenDecoder& decoder);
+/// The types of the steps of a decoder.
+[[nodiscard]] std::span<const StepKind<TokenDecoder>> decoder_kinds();
 
 }  // namespace gpt2

@@ -10,8 +10,8 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "text/precompiled.h"
 #include "text/pretokenizer.h"
+#include "text/sentencepiece.h"
 
 namespace gpt2 {
 namespace {
@@ -49,14 +49,13 @@ constexpr bool is_chinese(char32_t c) {
 
 // Drops control characters and the like, and makes every white-space character a space.
 void clean(char32_t c, std::string_view bytes, std::string& out) {
+  if (c > ' ' && c < 0x7f) return void(out += bytes);
+  const std::string_view category = category_of(c);
+  const bool is_control = category[0] == 'C' && category != "Cn";
   const bool is_break = c == '\t' || c == '\n' || c == '\r';
-  if (c >= ' ' && c < 0x7f) {
-    out += bytes;
-  } else if (is_break || class_of(c) == CharClass::space) {
-    const bool is_kept = is_break || category_of(c) != "Cc";
-    if (is_kept) out += ' ';
-  } else if (const auto category = category_of(c);
-             (category[0] != 'C' || category == "Cn") && c != 0xfffd) {
+  if (is_break || (!is_control && class_of(c) == CharClass::space)) {
+    out += ' ';
+  } else if (!is_control && c != 0xfffd) {
     out += bytes;
   }
 }
@@ -96,10 +95,13 @@ void sort_marks(std::vector<utf8proc_int32_t>& points) {
 Rewrite normal_form(int options) {
   const auto flags = static_cast<utf8proc_option_t>(options | UTF8PROC_STABLE);
   return [flags](std::string_view text, std::size_t at, std::string& out) -> std::size_t {
+    const auto is_ascii = [&](std::size_t i) {
+      return i >= text.size() || static_cast<unsigned char>(text[i]) < 0x80;
+    };
+    if (is_ascii(at) && is_ascii(at + 1)) return out += text[at], 1;
     std::vector<utf8proc_int32_t> points;
     std::size_t end = at;
     while (end < text.size()) {
-      if (end > at && static_cast<unsigned char>(text[end]) < 0x80) break;
       const Utf8Char c = decode_utf8(text.substr(end));
       if (c.kind != Utf8Char::Kind::valid) break;
       std::array<utf8proc_int32_t, 32> parts;  // the longest decomposition has 18
@@ -109,9 +111,6 @@ Rewrite normal_form(int options) {
       if (end > at && begins_segment(parts[0])) break;
       points.insert(points.end(), parts.begin(), parts.begin() + n);
       end += c.length;
-      if (points[0] < 0x80 && end < text.size() && static_cast<unsigned char>(text[end]) < 0x80) {
-        break;
-      }
     }
     if (end == at) out += text[end++];
     sort_marks(points);
@@ -156,26 +155,18 @@ Rewrite joining_spaces(std::string content) {
 
 }  // namespace
 
-TextView TextView::part(std::string_view part) const noexcept {
-  const auto offset = static_cast<std::size_t>(part.data() - text.data());
-  return {part, origins != nullptr ? origins + offset : nullptr, begin + offset};
-}
-
-TextRange TextView::range(std::size_t first, std::size_t last) const noexcept {
-  if (origins == nullptr) return {begin + first, begin + last};
-  if (first == last) return {};
-  return {origins[first].begin, origins[last - 1].end};
-}
-
 TextView rewrite_text(const TextView& text, std::string_view prefix, const Rewrite& rewrite,
                       bool with_origins, TextBuffer& buffer) {
   buffer.text = prefix;
   const std::size_t begin = text.text.empty() ? text.begin : text.range(0, 1).begin;
   buffer.origins.assign(with_origins ? prefix.size() : 0, {begin, begin});
-  if (!rewrite && !with_origins) buffer.text += text.text;
-  for (std::size_t at = 0; (rewrite || with_origins) && at < text.text.size();) {
-    const std::size_t length = rewrite ? rewrite(text.text, at, buffer.text) : 1;
-    if (!rewrite) buffer.text += text.text[at];
+  for (std::size_t at = 0; at < text.text.size();) {
+    std::size_t length = with_origins ? 1 : text.text.size();
+    if (rewrite) {
+      length = rewrite(text.text, at, buffer.text);
+    } else {
+      buffer.text += text.text.substr(at, length);
+    }
     if (with_origins) buffer.origins.resize(buffer.text.size(), text.range(at, at + length));
     at += length;
     // The steps of a hostile file could multiply a text until memory is full.
@@ -212,12 +203,19 @@ void BertNormalizer::append_to(std::vector<Rewrite>& steps) const {
 }
 
 BertNormalizer read_bert_normalizer(const JsonFields& fields) {
-  BertNormalizer bert;
-  fields.read("clean_text", bert.clean_text);
-  fields.read("handle_chinese_chars", bert.handle_chinese_chars);
-  fields.read("lowercase", bert.lowercase);
-  if (fields.find("strip_accents")) fields.read("strip_accents", bert.strip_accents.emplace());
+  BertNormalizer bert = {.clean_text = fields.flag("clean_text", true),
+                         .handle_chinese_chars = fields.flag("handle_chinese_chars", true),
+                         .lowercase = fields.flag("lowercase", true)};
+  if (fields.find("strip_accents")) bert.strip_accents = fields.flag("strip_accents", true);
   return bert;
+}
+
+TextView normalize(TextView text, std::span<const Rewrite> steps, bool with_origins,
+                   std::array<TextBuffer, 2>& buffers) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    text = rewrite_text(text, "", steps[i], with_origins, buffers[i % 2]);
+  }
+  return text;
 }
 
 namespace {
@@ -241,48 +239,48 @@ std::string base64_bytes(std::string_view text) {
   return bytes;
 }
 
-Rewrite read_replacing(const JsonFields& fields) {
+using Steps = std::vector<Rewrite>;
+
+void add_precompiled(const JsonFields& fields, Steps& steps) {
+  const auto rules = std::make_shared<const Precompiled>(
+      base64_bytes(fields.required_string("precompiled_charsmap")), fields.where());
+  steps.push_back([rules](std::string_view text, std::size_t at, std::string& out) {
+    return rules->rewrite(text, at, out);
+  });
+}
+
+void add_replacing(const JsonFields& fields, Steps& steps) {
   const JsonFields pattern = fields.required_object("pattern");
   std::string content = fields.required_string("content");
   const auto text = pattern.string("String");
-  if (text && !text->empty()) return replacing(*text, std::move(content));
-  if (pattern.string("Regex") == " {2,}") return joining_spaces(std::move(content));
+  if (text && !text->empty()) return steps.push_back(replacing(*text, std::move(content)));
+  if (pattern.string("Regex") == " {2,}") return steps.push_back(joining_spaces(content));
   fields.refuse("pattern", "a String, or the Regex ' {2,}'", ErrorCode::unsupported);
 }
 
+template <int options>
+void add_normal_form(const JsonFields&, Steps& steps) {
+  steps.push_back(normal_form(options));
+}
+
+constexpr StepKind<Steps> kKinds[] = {
+    {"NFC", add_normal_form<UTF8PROC_COMPOSE>},
+    {"NFD", add_normal_form<UTF8PROC_DECOMPOSE>},
+    {"NFKC", add_normal_form<UTF8PROC_COMPOSE | UTF8PROC_COMPAT>},
+    {"NFKD", add_normal_form<UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT>},
+    {"BertNormalizer",
+     [](const auto& fields, Steps& steps) { read_bert_normalizer(fields).append_to(steps); }},
+    {"Lowercase", [](const auto&, Steps& steps) { steps.push_back(each_character(lower)); }},
+    {"StripAccents", [](const auto&, Steps& steps) { steps.push_back(without_marks("M")); }},
+    {"Precompiled", add_precompiled},
+    {"Replace", add_replacing},
+    {"Strip", [](const auto& fields, Steps& steps) {
+       steps.push_back(
+           stripping(fields.flag("strip_left", true), fields.flag("strip_right", true)));
+     }}};
+
 }  // namespace
 
-void append_normalizer(const JsonFields& fields, std::vector<Rewrite>& steps) {
-  constexpr std::pair<std::string_view, int> kForms[] = {
-      {"NFC", UTF8PROC_COMPOSE},
-      {"NFD", UTF8PROC_DECOMPOSE},
-      {"NFKC", UTF8PROC_COMPOSE | UTF8PROC_COMPAT},
-      {"NFKD", UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT}};
-  const std::string type = fields.required_string("type");
-  for (const auto& [name, options] : kForms) {
-    if (type == name) return steps.push_back(normal_form(options));
-  }
-  if (type == "BertNormalizer") return read_bert_normalizer(fields).append_to(steps);
-  if (type == "Lowercase") return steps.push_back(each_character(lower));
-  if (type == "StripAccents") return steps.push_back(without_marks("M"));
-  if (type == "Precompiled") {
-    const auto rules = std::make_shared<const Precompiled>(
-        base64_bytes(fields.required_string("precompiled_charsmap")), fields.where());
-    return steps.push_back([rules](std::string_view text, std::size_t at, std::string& out) {
-      return rules->rewrite(text, at, out);
-    });
-  }
-  if (type == "Replace") return steps.push_back(read_replacing(fields));
-  if (type != "Strip") {
-    fields.refuse("type",
-                  "a normal form, 'Lowercase', 'StripAccents', 'BertNormalizer', "
-                  "'Precompiled', 'Replace' or 'Strip'",
-                  ErrorCode::unsupported);
-  }
-  bool left = true, right = true;
-  fields.read("strip_left", left);
-  fields.read("strip_right", right);
-  steps.push_back(stripping(left, right));
-}
+std::span<const StepKind<Steps>> normalizer_kinds() { return kKinds; }
 
 }  // namespace gpt2

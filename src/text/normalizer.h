@@ -1,37 +1,18 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json.h"
-#include "gpt2/tokenizer.h"
+#include "text/encoding.h"
 
 namespace gpt2 {
-
-/// A part of a text on its way from the caller to the model of a tokenizer.
-struct TextView {
-  std::string_view text;
-  /// The range of the caller's text for each byte. If nullptr, the bytes are the caller's own, and
-  /// the first of them is at `begin`; or nobody asks for ranges.
-  const TextRange* origins = nullptr;
-  std::size_t begin = 0;  ///< 0 only if the part is at the beginning of the caller's text
-
-  /// Returns a part of this. REQUIRES: `part` is within `text`.
-  [[nodiscard]] TextView part(std::string_view part) const noexcept;
-
-  /// Returns the range of the caller's text for the bytes from `first` to `last`.
-  [[nodiscard]] TextRange range(std::size_t first, std::size_t last) const noexcept;
-};
-
-/// A text that was rewritten. Has origins if they are asked for.
-struct TextBuffer {
-  std::string text;
-  std::vector<TextRange> origins;
-};
 
 /// One step of a normalizer. Appends to `out` what takes the place of the characters that begin at
 /// `at`, which is below text.size(), and returns the number of their bytes, which is above 0.
@@ -55,11 +36,22 @@ struct BertNormalizer {
   void append_to(std::vector<Rewrite>& steps) const;
 };
 
-/// Appends the steps of a normalizer of a tokenizer.json, which is not a Sequence. Throws Error:
-/// invalid_file, or unsupported for another kind.
-void append_normalizer(const JsonFields& fields, std::vector<Rewrite>& steps);
-
 /// Reads the settings of a BertNormalizer. Throws Error(invalid_file).
 [[nodiscard]] BertNormalizer read_bert_normalizer(const JsonFields& fields);
+
+/// Returns the text after these steps, in one of the buffers. The text itself may be in neither.
+TextView normalize(TextView text, std::span<const Rewrite> steps, bool with_origins,
+                   std::array<TextBuffer, 2>& buffers);
+
+/// A type of the steps of a tokenizer.json, but for Sequence. `add` reads such a step and adds it
+/// to the steps before it. Throws Error: invalid_file, or unsupported.
+template <class Steps>
+struct StepKind {
+  const char* type;
+  void (*add)(const JsonFields& fields, Steps& steps);
+};
+
+/// The types of the steps of a normalizer.
+[[nodiscard]] std::span<const StepKind<std::vector<Rewrite>>> normalizer_kinds();
 
 }  // namespace gpt2

@@ -87,6 +87,8 @@ bool is_digit(char32_t c) { return class_of(c) == CharClass::number; }
 
 FirstWord whole_text(std::string_view text) { return {text.size()}; }
 
+FirstWord gpt2_word(std::string_view text) { return {first_word_length(text)}; }
+
 FirstWord bert_word(std::string_view text) {
   if (const std::size_t spaces = run_length(text, CharClass::space)) return {spaces, false};
   const Utf8Char first = decode_utf8(text);
@@ -118,7 +120,28 @@ constexpr std::string_view kPatterns[] = {
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
     R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"};
 
-void check_pattern(const JsonFields& fields) {
+using Steps = std::vector<WordSplit>;
+
+void add_byte_level(const JsonFields& fields, Steps& steps) {
+  const bool splits = fields.flag("use_regex", true);
+  const bool has_prefix = fields.flag("add_prefix_space", false);
+  steps.push_back({.first_word = splits ? gpt2_word : whole_text,
+                   .prefix = has_prefix ? " " : "",
+                   .is_byte_level = true});
+}
+
+void add_metaspace(const JsonFields& fields, Steps& steps) {
+  if (fields.string("replacement").value_or(std::string(kMetaspace)) != kMetaspace) {
+    fields.refuse("replacement", "U+2581", ErrorCode::unsupported);
+  }
+  const PrependScheme scheme = read_prepend_scheme(fields);
+  steps.push_back({.first_word = fields.flag("split", true) ? word_with_metaspace : whole_text,
+                   .prefix = scheme == PrependScheme::never ? "" : std::string(kMetaspace),
+                   .at_beginning_only = scheme == PrependScheme::first,
+                   .rewrite = replacing(" ", std::string(kMetaspace))});
+}
+
+void add_split(const JsonFields& fields, Steps& steps) {
   const auto pattern = fields.required_object("pattern").string("Regex");
   if (!pattern || std::ranges::find(kPatterns, *pattern) == std::end(kPatterns)) {
     fields.refuse("pattern", "the pattern of GPT-2", ErrorCode::unsupported);
@@ -126,30 +149,19 @@ void check_pattern(const JsonFields& fields) {
   if (fields.string("behavior").value_or("Isolated") != "Isolated") {
     fields.refuse("behavior", "'Isolated'", ErrorCode::unsupported);
   }
+  steps.push_back({gpt2_word});
 }
 
-bool flag(const JsonFields& fields, std::string_view key, bool value) {
-  fields.read(key, value);
-  return value;
-}
-
-WordSplit byte_level(const JsonFields& fields) {
-  WordSplit split = gpt2_word_split();
-  if (!flag(fields, "use_regex", true)) split.first_word = whole_text;
-  if (flag(fields, "add_prefix_space", false)) split.prefix = " ";
-  return split;
-}
-
-WordSplit metaspace(const JsonFields& fields) {
-  if (fields.string("replacement").value_or(std::string(kMetaspace)) != kMetaspace) {
-    fields.refuse("replacement", "U+2581", ErrorCode::unsupported);
-  }
-  const PrependScheme scheme = read_prepend_scheme(fields);
-  return {.first_word = flag(fields, "split", true) ? word_with_metaspace : whole_text,
-          .prefix = scheme == PrependScheme::never ? "" : std::string(kMetaspace),
-          .at_beginning_only = scheme == PrependScheme::first,
-          .rewrite = replacing(" ", std::string(kMetaspace))};
-}
+constexpr StepKind<Steps> kKinds[] = {
+    {"ByteLevel", add_byte_level},
+    {"BertPreTokenizer", [](const auto&, Steps& steps) { steps.push_back({bert_word}); }},
+    {"WhitespaceSplit", [](const auto&, Steps& steps) { steps.push_back({word_between_spaces}); }},
+    {"Metaspace", add_metaspace},
+    {"Digits",
+     [](const auto& fields, Steps& steps) {
+       steps.push_back({fields.flag("individual_digits", false) ? single_digit : digits});
+     }},
+    {"Split", add_split}};
 
 }  // namespace
 
@@ -192,14 +204,12 @@ std::size_t first_word_length(std::string_view text) noexcept {
   return space + run_length(text.substr(space), kind);
 }
 
-WordSplit gpt2_word_split() {
-  return {[](std::string_view text) { return FirstWord{first_word_length(text)}; }};
-}
+WordSplit gpt2_word_split() { return {gpt2_word}; }
 
 WordSplit bert_word_split() { return {bert_word}; }
 
 PrependScheme read_prepend_scheme(const JsonFields& fields) {
-  if (!flag(fields, "add_prefix_space", true)) return PrependScheme::never;
+  if (!fields.flag("add_prefix_space", true)) return PrependScheme::never;
   const std::string scheme = fields.string("prepend_scheme").value_or("always");
   if (scheme == "always") return PrependScheme::always;
   if (scheme == "first") return PrependScheme::first;
@@ -207,23 +217,6 @@ PrependScheme read_prepend_scheme(const JsonFields& fields) {
   return PrependScheme::never;
 }
 
-void append_word_split(const JsonFields& fields, std::vector<WordSplit>& steps) {
-  const std::string type = fields.required_string("type");
-  if (type == "ByteLevel") return steps.push_back(byte_level(fields));
-  if (type == "BertPreTokenizer") return steps.push_back(bert_word_split());
-  if (type == "WhitespaceSplit") return steps.push_back({word_between_spaces});
-  if (type == "Metaspace") return steps.push_back(metaspace(fields));
-  if (type == "Digits") {
-    return steps.push_back({flag(fields, "individual_digits", false) ? single_digit : digits});
-  }
-  if (type != "Split") {
-    fields.refuse("type",
-                  "'ByteLevel', 'BertPreTokenizer', 'Metaspace', 'WhitespaceSplit', "
-                  "'Digits' or 'Split'",
-                  ErrorCode::unsupported);
-  }
-  check_pattern(fields);
-  steps.push_back(gpt2_word_split());
-}
+std::span<const StepKind<Steps>> pre_tokenizer_kinds() { return kKinds; }
 
 }  // namespace gpt2

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,11 +54,11 @@ struct WordSplit {
   std::string prefix = {};         ///< put before a text that begins neither with it nor with ' '
   bool at_beginning_only = false;  ///< whether only the beginning of the whole text gets a prefix
   Rewrite rewrite = {};            ///< changes the text first, if not empty
+  bool is_byte_level = false;      ///< whether the names of tokens spell bytes
 };
 
-/// Appends a step of a pre_tokenizer of a tokenizer.json, which is not a Sequence. Throws Error:
-/// invalid_file, or unsupported for another kind.
-void append_word_split(const JsonFields& fields, std::vector<WordSplit>& steps);
+/// The types of the steps of a pre_tokenizer.
+[[nodiscard]] std::span<const StepKind<std::vector<WordSplit>>> pre_tokenizer_kinds();
 
 /// Returns the step of GPT-2 or of BERT.
 [[nodiscard]] WordSplit gpt2_word_split();

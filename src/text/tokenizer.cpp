@@ -13,117 +13,76 @@
 namespace gpt2 {
 namespace {
 
-// Encodes one text. The ranges of the tokens are stored if they are asked for.
+// Encodes one text.
 class Encoder {
  public:
-  Encoder(const Tokenizer::Impl& impl, bool with_ranges) : impl_(impl), with_ranges_(with_ranges) {}
+  Encoder(const Tokenizer::Impl& impl, bool with_ranges, bool parse_special)
+      : out(with_ranges), impl_(impl), with_ranges_(with_ranges), parse_special_(parse_special) {}
 
-  void encode(std::string_view text, bool parse_special);
+  // Pass 0 is for the text itself, and pass 1 for each part of it after the normalizer.
+  void encode(const TextView& text, std::size_t pass) {
+    for (const AddedTokens::Piece& piece : impl_.added.split(text.text, pass, parse_special_)) {
+      const TextView part = text.part(piece.text);
+      if (piece.token) {
+        out.begin(part);
+        out.add(piece.token->id, part.text.size());
+      } else if (pass == 0) {
+        encode(normalized(part), 1);
+      } else {
+        split_words(part, 0);
+      }
+    }
+  }
 
-  std::vector<TokenId> ids = {};
-  std::vector<TextRange> ranges = {};
-  std::size_t lost_bytes = 0;
+  TokenSink out;
 
  private:
-  void encode_normalized(const TextView& text, bool parse_special);
-  void split_words(const TextView& text, std::size_t step);
-  void encode_words(std::string_view text, const WordSplit& split, const Bpe& bpe);
-  void encode_word(const TextView& word);
-  void add(const AddedToken& token, const TextView& text);
+  TextView normalized(const TextView& text) {
+    if (!impl_.sentencepiece) {
+      return normalize(text, impl_.normalizer, with_ranges_, buffers_);
+    }
+    return impl_.sentencepiece->normalize(text, with_ranges_, buffers_[0]);
+  }
+
+  // Divides the text by the steps of the pre-tokenizer from `step` on, and encodes the words.
+  void split_words(const TextView& text, std::size_t step) {
+    if (step == impl_.pre_tokenizer.size()) return encode_word(text);
+    const WordSplit& split = impl_.pre_tokenizer[step];
+    const bool has_prefix = !split.prefix.empty() && !(split.at_beginning_only && text.begin > 0) &&
+                            !text.text.starts_with(' ') && !text.text.starts_with(split.prefix);
+    TextView rest = text;
+    TextBuffer changed;
+    if (has_prefix || split.rewrite) {
+      const std::string_view prefix = has_prefix ? split.prefix : std::string_view();
+      rest = rewrite_text(text, prefix, split.rewrite, with_ranges_, changed);
+    }
+    const auto* const bpe = std::get_if<Bpe>(&impl_.model);
+    const bool is_last = step + 1 == impl_.pre_tokenizer.size();
+    while (!rest.text.empty()) {
+      const auto [length, is_kept] = split.first_word(rest.text);
+      const std::string_view word = rest.text.substr(0, length);
+      // GPT-2's own tokenizer takes the first way, which must not be slowed down by what it does
+      // not need.
+      if (is_kept && is_last && bpe && !with_ranges_) {
+        bpe->encode(word, symbols_, out);
+      } else if (is_kept) {
+        split_words(rest.part(word), step + 1);
+      }
+      rest = rest.part(rest.text.substr(length));
+    }
+  }
+
+  void encode_word(const TextView& word) {
+    out.begin(word);
+    std::visit([&](const auto& model) { model.encode(word.text, symbols_, out); }, impl_.model);
+  }
 
   const Tokenizer::Impl& impl_;
   const bool with_ranges_;
-  Bpe::Scratch scratch_ = {};
-  std::string word_scratch_ = {};
-  std::vector<std::uint32_t> ends_ = {};  // of the tokens of one word
+  const bool parse_special_;
+  std::array<TextBuffer, 2> buffers_ = {};
+  Symbols symbols_ = {};
 };
-
-void Encoder::encode(std::string_view text, bool parse_special) {
-  TextView whole{text};
-  TextBuffer spaced;
-  if (impl_.has_space_before) whole = rewrite_text(whole, " ", {}, with_ranges_, spaced);
-  std::array<TextBuffer, 2> buffers;
-  for (const AddedTokens::Piece& piece : impl_.added.split(whole.text, 0, parse_special)) {
-    TextView part = whole.part(piece.text);
-    if (piece.token) {
-      add(*piece.token, part);
-      continue;
-    }
-    if (impl_.sentencepiece) part = impl_.sentencepiece->normalize(part, with_ranges_, buffers[0]);
-    for (std::size_t i = 0; i < impl_.normalizer.size(); ++i) {
-      part = rewrite_text(part, "", impl_.normalizer[i], with_ranges_, buffers[i % 2]);
-    }
-    encode_normalized(part, parse_special);
-  }
-}
-
-void Encoder::encode_normalized(const TextView& text, bool parse_special) {
-  for (const AddedTokens::Piece& piece : impl_.added.split(text.text, 1, parse_special)) {
-    const TextView part = text.part(piece.text);
-    if (piece.token) {
-      add(*piece.token, part);
-    } else {
-      split_words(part, 0);
-    }
-  }
-}
-
-// Divides the text by the steps of the pre-tokenizer from `step` on, and encodes the words.
-void Encoder::split_words(const TextView& text, std::size_t step) {
-  if (step == impl_.pre_tokenizer.size()) return encode_word(text);
-  const WordSplit& split = impl_.pre_tokenizer[step];
-  const bool has_prefix = !split.prefix.empty() && !(split.at_beginning_only && text.begin > 0) &&
-                          !text.text.starts_with(' ') && !text.text.starts_with(split.prefix);
-  TextView rest = text;
-  TextBuffer changed;
-  if (has_prefix || split.rewrite) {
-    rest = rewrite_text(text, has_prefix ? split.prefix : "", split.rewrite, with_ranges_, changed);
-  }
-  const auto* const bpe = std::get_if<Bpe>(&impl_.model);
-  if (bpe && !with_ranges_ && step + 1 == impl_.pre_tokenizer.size()) {
-    encode_words(rest.text, split, *bpe);
-    return;
-  }
-  while (!rest.text.empty()) {
-    const auto [length, is_kept] = split.first_word(rest.text);
-    if (is_kept) split_words(rest.part(rest.text.substr(0, length)), step + 1);
-    rest = rest.part(rest.text.substr(length));
-  }
-}
-
-// The same for the last step, a BPE and no ranges. This is the path of GPT-2's own tokenizer, which
-// must not be slowed down by what it does not need.
-void Encoder::encode_words(std::string_view text, const WordSplit& split, const Bpe& bpe) {
-  while (!text.empty()) {
-    const auto [length, is_kept] = split.first_word(text);
-    if (is_kept) {
-      lost_bytes += bpe.encode(text.substr(0, length), impl_.vocabulary, scratch_, ids, nullptr);
-    }
-    text.remove_prefix(length);
-  }
-}
-
-void Encoder::encode_word(const TextView& word) {
-  ends_.clear();
-  std::vector<std::uint32_t>* const ends = with_ranges_ ? &ends_ : nullptr;
-  if (const auto* bpe = std::get_if<Bpe>(&impl_.model)) {
-    lost_bytes += bpe->encode(word.text, impl_.vocabulary, scratch_, ids, ends);
-  } else if (const auto* model = std::get_if<WordPiece>(&impl_.model)) {
-    lost_bytes += model->encode(word.text, impl_.vocabulary, word_scratch_, ids, ends);
-  } else {
-    lost_bytes += std::get<Unigram>(impl_.model).encode(word.text, ids, ends);
-  }
-  std::size_t begin = 0;
-  for (const std::uint32_t end : ends_) {
-    ranges.push_back(word.range(begin, end));
-    begin = end;
-  }
-}
-
-void Encoder::add(const AddedToken& token, const TextView& text) {
-  ids.push_back(token.id);
-  if (with_ranges_) ranges.push_back(text.range(0, text.text.size()));
-}
 
 }  // namespace
 
@@ -135,21 +94,29 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
     reject("a text of ", text.size(),
            " bytes is too long to encode at once; expected less than 2 GiB");
   }
-  Encoder encoder(*impl_, ranges != nullptr);
+  Encoder encoder(*impl_, ranges != nullptr, options.parse_special);
+  TokenSink& out = encoder.out;
   const auto add_special = [&](const std::vector<TokenId>& tokens) {
     if (!options.add_special_tokens) return;
-    encoder.ids.insert(encoder.ids.end(), tokens.begin(), tokens.end());
-    encoder.ranges.resize(ranges != nullptr ? encoder.ids.size() : 0);
+    out.ids.insert(out.ids.end(), tokens.begin(), tokens.end());
+    out.ranges.resize(ranges != nullptr ? out.ids.size() : 0);
   };
   add_special(options.post_process ? impl_->before : impl_->prompt_start);
-  encoder.encode(text, options.parse_special);
+  TextView whole{text};
+  TextBuffer spaced;
+  if (impl_->has_space_before) whole = rewrite_text(whole, " ", {}, ranges != nullptr, spaced);
+  encoder.encode(whole, 0);
+  // Only ranges tell which bytes of the text itself have no token.
+  if (std::vector<TextRange> unused; lost_bytes != nullptr && out.lost_bytes > 0 && !ranges) {
+    return encode(text, options, lost_bytes, &unused);
+  }
   // T5Tokenizer adds no second </s>.
-  const bool is_there = impl_->sentencepiece && !encoder.ids.empty() && !impl_->after.empty() &&
-                        encoder.ids.back() == impl_->after.back();
+  const bool is_there = impl_->sentencepiece && !out.ids.empty() && !impl_->after.empty() &&
+                        out.ids.back() == impl_->after.back();
   if (options.post_process && !is_there) add_special(impl_->after);
-  if (lost_bytes != nullptr) *lost_bytes = encoder.lost_bytes;
-  if (ranges != nullptr) *ranges = std::move(encoder.ranges);
-  return std::move(encoder.ids);
+  if (lost_bytes != nullptr) *lost_bytes = out.lost_bytes;
+  if (ranges != nullptr) *ranges = std::move(out.ranges);
+  return std::move(out.ids);
 }
 
 void Tokenizer::require_match(const Config& config) const {

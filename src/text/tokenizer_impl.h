@@ -12,11 +12,10 @@
 #include "text/bpe.h"
 #include "text/decoder.h"
 #include "text/normalizer.h"
-#include "text/precompiled.h"
+#include "text/piece_models.h"
 #include "text/pretokenizer.h"
-#include "text/unigram.h"
+#include "text/sentencepiece.h"
 #include "text/vocabulary.h"
-#include "text/wordpiece.h"
 
 namespace gpt2 {
 
@@ -62,20 +61,6 @@ void read_bert_vocabulary(const TextFile& vocab, Tokenizer::Impl& tokenizer);
 
 /// Reads a vocab.json and a merges.txt. Throws Error(invalid_file).
 void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::Impl& tokenizer);
-
-/// The classes of HuggingFace's transformers.
-enum class TokenizerClass : std::uint8_t { gpt2, bert, t5 };
-
-/// The ids of bos_token, eos_token, unk_token, sep_token, pad_token, cls_token, mask_token and then
-/// others. An id is -1 if there is no such token.
-using SpecialIds = std::vector<TokenId>;
-
-/// Adds the tokens and settings in tokenizer_config.json, special_tokens_map.json and
-/// added_tokens.json. If a file is absent, pass an empty object. Throws Error(invalid_file).
-/// The tokens that no file names are those that the class has by default.
-SpecialIds read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
-                           const JsonFields& added_tokens, TokenizerClass of_class,
-                           Tokenizer::Impl& tokenizer);
 
 /// Declares the AddedToken with these members and this id. Throws Error(invalid_file).
 void declare_added_token(const JsonFields& fields, const nlohmann::json& id,

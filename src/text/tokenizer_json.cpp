@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <initializer_list>
+#include <span>
+#include <type_traits>
 #include <utility>
 
 #include "base/fail.h"
@@ -136,6 +138,21 @@ std::vector<JsonFields> steps_of(const JsonFields& root, const char* part, const
   return steps;
 }
 
+template <class Result>
+void read_steps(const std::vector<JsonFields>& steps,
+                std::type_identity_t<std::span<const StepKind<Result>>> kinds, Result& result) {
+  for (const JsonFields& step : steps) {
+    const std::string type = step.required_string("type");
+    const auto kind = std::ranges::find(kinds, type, &StepKind<Result>::type);
+    if (kind == kinds.end()) {
+      std::string expected = "one of Sequence";
+      for (const auto& known : kinds) expected.append(", ").append(known.type);
+      step.refuse("type", expected, ErrorCode::unsupported);
+    }
+    kind->add(step, result);
+  }
+}
+
 // Refuses a model with these members, unless they are empty or false.
 void refuse_members(const JsonFields& model, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
@@ -158,34 +175,26 @@ Bpe read_bpe(const JsonFields& model, const VocabularyReader& reader, bool is_by
   refuse_members(model, {"dropout", "continuing_subword_prefix", "end_of_word_suffix"});
   if (is_byte_level) refuse_members(model, {"byte_fallback"});
   if (!reader.has_merges) model.refuse("merges", "an array");
-  Bpe::Options options{.unknown = read_unknown(model, vocabulary), .of_characters = !is_byte_level};
-  model.read("fuse_unk", options.fuse_unknown);
-  model.read("ignore_merges", options.ignore_merges);
-  model.read("byte_fallback", options.byte_fallback);
-  return Bpe(vocabulary, reader.merges.resolve(vocabulary), options);
+  return Bpe(vocabulary, reader.merges.resolve(vocabulary),
+             {.unknown = read_unknown(model, vocabulary),
+              .fuse_unknown = model.flag("fuse_unk", false),
+              .ignore_merges = model.flag("ignore_merges", false),
+              .of_characters = !is_byte_level,
+              .byte_fallback = model.flag("byte_fallback", false)});
 }
 
 WordPiece read_wordpiece(const JsonFields& model, const Vocabulary& vocabulary) {
-  WordPiece::Options options;
   const auto unknown = read_unknown(model, vocabulary);
   if (!unknown) model.refuse("unk_token", "a token of the vocabulary");
-  options.unknown = *unknown;
+  WordPiece::Options options = {.unknown = *unknown};
   options.prefix = model.string("continuing_subword_prefix").value_or(options.prefix);
-  constexpr std::size_t kMaxCharacters = 1000;  // the time of a word grows with the square
   model.read("max_input_chars_per_word", options.max_characters);
-  if (options.max_characters > kMaxCharacters) {
-    model.refuse("max_input_chars_per_word", concat("at most ", kMaxCharacters),
-                 ErrorCode::unsupported);
-  }
-  return WordPiece(vocabulary, std::move(options));
+  return WordPiece(vocabulary, options);
 }
 
 // Reads the vocabulary, too: [["<unk>", 0], ["a", -2.5]].
 Unigram read_unigram(const JsonFields& model, Vocabulary& vocabulary) {
-  Unigram::Options options;
-  std::size_t unknown = Vocabulary::kMaxTokens;
-  model.read("unk_id", unknown);
-  model.read("byte_fallback", options.byte_fallback);
+  Unigram::Options options = {.byte_fallback = model.flag("byte_fallback", false)};
   std::vector<Piece> pieces;
   for (const json& pair : model.required_list("vocab")) {
     const bool is_pair = pair.is_array() && pair.size() == 2 && pair[0].is_string() &&
@@ -198,7 +207,12 @@ Unigram read_unigram(const JsonFields& model, Vocabulary& vocabulary) {
     static_cast<void>(vocabulary.insert(text, static_cast<TokenId>(pieces.size())));
     pieces.push_back({text, pair[1].get<double>()});
   }
-  if (unknown < pieces.size()) options.unknown = static_cast<TokenId>(unknown);
+  if (const json* const id = model.find("unk_id")) {
+    options.unknown = read_token_id(*id, "unk_id", model.where());
+    if (std::cmp_greater_equal(options.unknown, pieces.size())) {
+      model.refuse("unk_id", concat("a place in the list of ", pieces.size(), " pieces"));
+    }
+  }
   return Unigram(pieces, options);
 }
 
@@ -207,18 +221,16 @@ void read_normalizer(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   // HuggingFace's transformers changes the members of a BertNormalizer that stands alone.
   if (steps.size() == 1 && steps[0].required_string("type") == "BertNormalizer") {
     tokenizer.bert_normalizer = read_bert_normalizer(steps[0]);
-    return;
+  } else {
+    read_steps(steps, normalizer_kinds(), tokenizer.normalizer);
   }
-  for (const JsonFields& step : steps) append_normalizer(step, tokenizer.normalizer);
 }
 
 void read_pre_tokenizer(const JsonFields& root, Tokenizer::Impl& tokenizer) {
-  const std::vector<JsonFields> steps = steps_of(root, "pre_tokenizer", "pretokenizers");
-  std::ptrdiff_t n_byte_level = 0;
-  for (const JsonFields& step : steps) {
-    n_byte_level += step.required_string("type") == "ByteLevel";
-    append_word_split(step, tokenizer.pre_tokenizer);
-  }
+  read_steps(steps_of(root, "pre_tokenizer", "pretokenizers"), pre_tokenizer_kinds(),
+             tokenizer.pre_tokenizer);
+  const auto n_byte_level =
+      std::ranges::count(tokenizer.pre_tokenizer, true, &WordSplit::is_byte_level);
   if (n_byte_level > 1) root.refuse("pre_tokenizer", "one ByteLevel", ErrorCode::unsupported);
   tokenizer.is_byte_level = n_byte_level == 1;
   // HuggingFace's transformers changes the member add_prefix_space, which a Sequence does not have.
@@ -227,23 +239,27 @@ void read_pre_tokenizer(const JsonFields& root, Tokenizer::Impl& tokenizer) {
 }
 
 void read_decoder(const JsonFields& root, Tokenizer::Impl& tokenizer) {
+  TokenDecoder& decoder = tokenizer.decoder;
   const std::vector<JsonFields> steps = steps_of(root, "decoder", "decoders");
-  for (const JsonFields& step : steps) {
-    const bool is_byte_level = step.required_string("type") == "ByteLevel";
-    if (is_byte_level != tokenizer.is_byte_level) {
-      step.refuse("type",
-                  tokenizer.is_byte_level ? "'ByteLevel', as in the pre_tokenizer"
-                                          : "one for a pre_tokenizer without ByteLevel",
-                  ErrorCode::unsupported);
-    }
-    if (!is_byte_level) append_decoder(step, tokenizer.decoder);
+  read_steps(steps, decoder_kinds(), decoder);
+  if (steps.empty()) {
+    decoder.steps.push_back(wordpiece_decoding("", false));
+  } else if (tokenizer.is_byte_level ? !decoder.steps.empty() || decoder.byte_fallback
+                                     : decoder.is_byte_level) {
+    root.refuse("decoder", "ByteLevel if the pre_tokenizer has it, and only then",
+                ErrorCode::unsupported);
   }
-  if (steps.empty()) tokenizer.decoder.steps.push_back(wordpiece_decoding("", false));
+}
+
+void expect_first(const JsonFields& processor, const Tokenizer::Impl& tokenizer) {
+  if (tokenizer.before.empty() && tokenizer.after.empty()) return;
+  processor.refuse("type", "one step that adds tokens", ErrorCode::unsupported);
 }
 
 // {"single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}],
 //  "special_tokens": {"<s>": {"ids": [1]}}}
 void read_template(const JsonFields& processor, Tokenizer::Impl& tokenizer) {
+  expect_first(processor, tokenizer);
   std::size_t texts = 0;
   for (const json& value : processor.required_list("single")) {
     const JsonFields piece(value, processor.where() + ": single");
@@ -265,6 +281,7 @@ void read_template(const JsonFields& processor, Tokenizer::Impl& tokenizer) {
     }
   }
   if (texts != 1) processor.refuse("single", "an array with one Sequence", ErrorCode::unsupported);
+  if (tokenizer.is_byte_level) tokenizer.prompt_start = tokenizer.before;
 }
 
 // {"sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}
@@ -274,28 +291,16 @@ void read_cls_and_sep(const JsonFields& processor, Tokenizer::Impl& tokenizer) {
     if (pair.size() != 2) processor.refuse(key, "a token and its id");
     return read_token_id(pair[1], key, processor.where());
   };
+  expect_first(processor, tokenizer);
   tokenizer.before = {id_of("cls")};
   tokenizer.after = {id_of("sep")};
 }
 
-void read_post_processor(const JsonFields& root, Tokenizer::Impl& tokenizer) {
-  for (const JsonFields& step : steps_of(root, "post_processor", "processors")) {
-    const std::string type = step.required_string("type");
-    if (type == "ByteLevel") continue;  // changes only offsets
-    const bool is_first = tokenizer.before.empty() && tokenizer.after.empty();
-    if (is_first && type == "TemplateProcessing") {
-      read_template(step, tokenizer);
-      if (tokenizer.is_byte_level) tokenizer.prompt_start = tokenizer.before;
-    } else if (is_first && (type == "BertProcessing" || type == "RobertaProcessing")) {
-      read_cls_and_sep(step, tokenizer);
-    } else {
-      step.refuse("type",
-                  "'ByteLevel', and once 'TemplateProcessing', 'BertProcessing' or "
-                  "'RobertaProcessing'",
-                  ErrorCode::unsupported);
-    }
-  }
-}
+constexpr StepKind<Tokenizer::Impl> kPostProcessors[] = {
+    {"ByteLevel", [](const auto&, Tokenizer::Impl&) {}},  // changes only offsets
+    {"TemplateProcessing", read_template},
+    {"BertProcessing", read_cls_and_sep},
+    {"RobertaProcessing", read_cls_and_sep}};
 
 void read_added_tokens(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   if (!root.find("added_tokens")) return;
@@ -333,7 +338,7 @@ void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
   read_normalizer(root, tokenizer);
   read_pre_tokenizer(root, tokenizer);
   read_decoder(root, tokenizer);
-  read_post_processor(root, tokenizer);
+  read_steps(steps_of(root, "post_processor", "processors"), kPostProcessors, tokenizer);
   if (!tokenizer.is_byte_level) tokenizer.vocabulary.use_names();
   if (type == "BPE") {
     tokenizer.model = read_bpe(model, reader, tokenizer.is_byte_level, tokenizer.vocabulary);

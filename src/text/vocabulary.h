@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/hash.h"
@@ -67,6 +69,77 @@ class Vocabulary {
   std::size_t count_ = 0;
   bool uses_names_ = false;
   std::uint64_t secret_ = new_secret() >> 3;
+};
+
+/// Finds the pieces of a vocabulary that begin at one place of a text. This is a trie in one table
+/// (a double array; Aoe, 1989), in which a step takes one comparison. A node that has one child and
+/// no piece is part of that child, so that there are fewer than two nodes for each piece, however
+/// long the pieces are. Immutable.
+class PieceTrie {
+ public:
+  using Entry = std::pair<std::string_view, TokenId>;
+
+  struct Match {
+    std::uint32_t length = 0;
+    TokenId id = -1;  ///< -1: there is none
+  };
+
+  /// The max bytes of a piece, which bound the time for each place of a text.
+  static constexpr std::size_t kMaxPieceBytes = 1024;
+
+  PieceTrie() = default;
+
+  /// Copies the texts. If two entries have the same text, the later one counts. REQUIRES: no text
+  /// is empty or longer than kMaxPieceBytes; ids are at least 0.
+  explicit PieceTrie(std::vector<Entry> entries);
+
+  /// Calls visit(length, id) for each piece that `text` begins with, from short to long.
+  template <class Visit>
+  void for_each_prefix(std::string_view text, const Visit& visit) const {
+    std::uint32_t node = 0;
+    for (std::uint32_t length = 0; length < text.size();) {
+      const std::uint32_t child = units_[node].children + static_cast<unsigned char>(text[length]);
+      if (units_[child].parent != node) return;
+      node = child;
+      ++length;
+      if (const std::uint32_t more = units_[node].label_length) {
+        if (text.compare(length, more, text_.data() + units_[node].label, more) != 0) return;
+        length += more;
+      }
+      if (units_[node].id >= 0) visit(length, units_[node].id);
+    }
+  }
+
+  /// Returns the id of the piece, or -1.
+  [[nodiscard]] TokenId find(std::string_view piece) const noexcept;
+
+  /// Returns the longest piece that `text` begins with.
+  [[nodiscard]] Match longest_prefix(std::string_view text) const noexcept {
+    Match longest;
+    for_each_prefix(text, [&](std::uint32_t length, TokenId id) { longest = {length, id}; });
+    return longest;
+  }
+
+  [[nodiscard]] bool is_empty() const noexcept { return units_[0].children == 0; }
+
+ private:
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+  // A node is a unit, and its child for a byte is the unit at `children` plus the byte, if that
+  // unit's `parent` is the node. There are at least 256 units from each `children` on.
+  struct Unit {
+    std::uint32_t children = 0;
+    std::uint32_t parent = kNone;
+    TokenId id = -1;
+    std::uint32_t label = 0;  // the place in text_ of the bytes that lead to the node after the
+    std::uint32_t label_length = 0;  // first one
+  };
+
+  [[nodiscard]] std::uint32_t place(const std::vector<unsigned char>& bytes);
+
+  std::vector<Unit> units_ = std::vector<Unit>(512);
+  std::string text_;
+  std::size_t first_free_ = 1;  // where place() begins to search
 };
 
 /// The name that a token for one byte has in a vocabulary of characters: "<0x0A>".

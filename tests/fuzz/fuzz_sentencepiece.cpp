@@ -1,5 +1,5 @@
 #include "fuzz_tokenizer.h"
-#include "text/sentencepiece_file.h"
+#include "text/sentencepiece.h"
 
 // Fuzzes a spiece.model. What it makes of a text must be whole, whatever its pieces and rules are.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -15,19 +15,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       for (const TextRange& range : buffer.origins) {
         if (range.begin > range.end || range.end > text.size()) __builtin_trap();
       }
-      std::vector<TokenId> ids;
-      std::vector<std::uint32_t> ends;
-      model.encode(normalized, ids, &ends);
-      if (ids.size() != ends.size()) __builtin_trap();
-      std::uint32_t begin = 0;
-      for (std::size_t i = 0; i < ids.size(); ++i) {
-        const Piece& piece = file.pieces.at(static_cast<std::size_t>(ids[i]));
-        const std::string_view part = normalized.substr(begin, ends[i] - begin);
+      Symbols symbols;
+      TokenSink out(/*with_ranges=*/true);
+      out.begin({normalized});
+      model.encode(normalized, symbols, out);
+      if (out.ids.size() != out.ranges.size()) __builtin_trap();
+      std::size_t end = 0;
+      for (std::size_t i = 0; i < out.ids.size(); ++i) {
+        const Piece& piece = file.pieces.at(static_cast<std::size_t>(out.ids[i]));
+        const TextRange range = out.ranges[i];
+        const std::string_view part = normalized.substr(range.begin, range.end - range.begin);
         const bool is_text = piece.kind == Piece::Kind::normal && piece.text.front() != '<';
         if (part.empty() || (is_text && part != piece.text)) __builtin_trap();
-        begin = ends[i];
+        if (range.begin != end) __builtin_trap();
+        end = range.end;
       }
-      if (begin != normalized.size()) __builtin_trap();
+      if (end != normalized.size()) __builtin_trap();
     }
   });
   return 0;

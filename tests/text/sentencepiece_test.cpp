@@ -6,7 +6,7 @@
 #include "support/catch.h"
 #include "support/refusal.h"
 #include "support/tokenizer_cases.h"
-#include "text/sentencepiece_file.h"
+#include "text/sentencepiece.h"
 
 namespace gpt2::test::sentencepiece_test {
 
@@ -20,14 +20,24 @@ std::string read_model(std::string_view folder) {
   return read_text(kGoldens / folder / "spiece.model");
 }
 
+TokenSink encoded(const Unigram& model, std::string_view text) {
+  Symbols symbols;
+  TokenSink out(/*with_ranges=*/true);
+  out.begin({text});
+  model.encode(text, symbols, out);
+  return out;
+}
+
 std::vector<TokenId> ids_of(const Unigram& model, std::string_view text) {
-  std::vector<TokenId> ids;
-  std::vector<std::uint32_t> ends;
-  const std::size_t lost = model.encode(text, ids, &ends);
-  CHECK(ends.size() == ids.size());
-  CHECK(std::ranges::is_sorted(ends));
-  if (lost == 0) CHECK((ends.empty() ? 0 : ends.back()) == text.size());
-  return ids;
+  const TokenSink out = encoded(model, text);
+  CHECK(out.ranges.size() == out.ids.size());
+  std::size_t end = 0;
+  for (const TextRange& range : out.ranges) {
+    CHECK(range.begin >= end);
+    end = range.end;
+  }
+  if (out.lost_bytes == 0) CHECK(end == text.size());
+  return out.ids;
 }
 
 // A field of a protobuf that has bytes.
@@ -86,15 +96,13 @@ TEST_CASE("characters without a piece become bytes, one unknown token, or nothin
       "\xc3\xa9"
       "a"
       "\xc3\xa9<";
-  std::vector<TokenId> ids;
-  std::vector<std::uint32_t> ends;
-  CHECK(Unigram(pieces, {.unknown = 0, .byte_fallback = true}).encode(text, ids, &ends) == 3);
-  CHECK(ids == std::vector<TokenId>{2, 3, 1, 0});
-  CHECK(ends == std::vector<std::uint32_t>{1, 2, 3, 6});
+  const TokenSink out = encoded(Unigram(pieces, {.unknown = 0, .byte_fallback = true}), text);
+  CHECK(out.ids == std::vector<TokenId>{2, 3, 1, 0});
+  CHECK(out.ranges == std::vector<TextRange>{{0, 1}, {1, 2}, {2, 3}, {3, 6}});
+  CHECK(out.lost_bytes == 3);
   CHECK(ids_of(Unigram(pieces, {.unknown = 0}), text) == std::vector<TokenId>{0, 1, 0});
-  ids.clear();
-  CHECK(Unigram(pieces, {}).encode(text, ids) == 5);
-  CHECK(ids == std::vector<TokenId>{1});
+  CHECK(encoded(Unigram(pieces, {}), text).lost_bytes == 5);
+  CHECK(ids_of(Unigram(pieces, {}), text) == std::vector<TokenId>{1});
   for (const bool is_bpe : {false, true}) {
     const Unigram model(pieces, {.unknown = 0, .is_bpe = is_bpe});
     CHECK(ids_of(model, "a[A]<s>") == std::vector<TokenId>{1, 5, 0});

@@ -1,12 +1,11 @@
-#include "text/unigram.h"
+#include "text/piece_models.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
-#include <queue>
-#include <string>
+#include <utility>
 
 #include "base/utf8.h"
-#include "text/vocabulary.h"
 
 namespace gpt2 {
 namespace {
@@ -26,6 +25,40 @@ PieceTrie trie_of(std::span<const Piece> pieces, auto is_wanted) {
 
 }  // namespace
 
+WordPiece::WordPiece(const Vocabulary& vocabulary, const Options& options)
+    : unknown_(options.unknown), max_characters_(options.max_characters) {
+  std::vector<PieceTrie::Entry> first, next;
+  for (TokenId id = 0; id < static_cast<TokenId>(vocabulary.size()); ++id) {
+    std::string_view name = vocabulary.name(id);
+    const bool is_utf8 = valid_utf8_prefix(name) == name.size();
+    if (name.empty() || name.size() > PieceTrie::kMaxPieceBytes || !is_utf8) continue;
+    first.emplace_back(name, id);
+    if (!name.starts_with(options.prefix)) continue;
+    name.remove_prefix(options.prefix.size());
+    if (!name.empty()) next.emplace_back(name, id);
+  }
+  first_ = PieceTrie(std::move(first));
+  next_ = PieceTrie(std::move(next));
+}
+
+void WordPiece::encode(std::string_view word, Symbols& symbols, TokenSink& out) const {
+  symbols.clear();
+  std::size_t at = 0;
+  const bool is_long = word.size() > max_characters_ && count_characters(word) > max_characters_;
+  while (!is_long && at < word.size()) {
+    const auto [length, id] = (at == 0 ? first_ : next_).longest_prefix(word.substr(at));
+    if (length == 0) break;
+    symbols.add(id, at);
+    at += length;
+  }
+  if (at < word.size()) {
+    out.lose(0, word.size());
+    return out.add(unknown_, word.size());
+  }
+  symbols.finish(at);
+  symbols.for_each([&](TokenId id, std::uint32_t end) { out.add(id, end); });
+}
+
 PieceTrie user_defined_pieces(std::span<const Piece> pieces) {
   return trie_of(pieces, [](Piece::Kind kind) { return kind == Piece::Kind::user_defined; });
 }
@@ -35,35 +68,45 @@ Unigram::Unigram(std::span<const Piece> pieces, const Options& options)
   pieces_ = trie_of(pieces, [](Piece::Kind kind) {
     return kind == Piece::Kind::normal || kind == Piece::Kind::user_defined;
   });
+  bytes_.fill(-1);
   // SentencePiece begins its search for the largest score with the smallest positive float.
   double max = std::numeric_limits<float>::min();
   double min = std::numeric_limits<float>::max();
-  for (const Piece& piece : pieces) {
-    scores_.push_back(piece.score);
-    if (piece.kind != Piece::Kind::normal) continue;
-    min = std::min(min, piece.score);
-    max = std::max(max, piece.score);
+  for (std::size_t id = 0; id < pieces.size(); ++id) {
+    const auto& [text, score, kind] = pieces[id];
+    scores_.push_back(score);
+    unsigned byte = 0;
+    if (options.byte_fallback && read_byte_piece(text, byte) && text == byte_piece(byte)) {
+      bytes_[byte] = static_cast<TokenId>(id);
+    }
+    if (kind != Piece::Kind::normal) continue;
+    min = std::min(min, score);
+    max = std::max(max, score);
   }
   unknown_score_ = options.float_scores ? static_cast<float>(min - 10) : min - 10;
-  for (std::size_t id = 0; id < pieces.size() && !options.is_bpe; ++id) {
+  if (options.is_bpe) {
+    std::vector<double> sorted = scores_;
+    std::ranges::sort(sorted, std::greater<>());
+    for (const double score : scores_) {
+      const auto place = std::ranges::lower_bound(sorted, score, std::greater<>());
+      ranks_.push_back(static_cast<Symbols::Rank>(place - sorted.begin()));
+    }
+    return;
+  }
+  for (std::size_t id = 0; id < pieces.size(); ++id) {
     if (pieces[id].kind != Piece::Kind::user_defined) continue;
     scores_[id] = static_cast<float>(static_cast<double>(pieces[id].text.size()) * max) - 0.1;
   }
-  bytes_.fill(-1);
-  if (!options.byte_fallback) return;
-  const PieceTrie by_name = trie_of(pieces, [](Piece::Kind) { return true; });
-  for (std::size_t i = 0; i < bytes_.size(); ++i) bytes_[i] = by_name.find(byte_piece(i));
 }
 
 // Encodes one text in segments. A segment ends where no piece lies on both sides, so that what
 // follows does not depend on what precedes it, but for the rounding of the sum of the scores.
 class Unigram::Encoder {
  public:
-  Encoder(const Unigram& model, std::string_view text, std::vector<TokenId>& ids,
-          std::vector<std::uint32_t>* ends)
-      : model_(model), text_(text), ids_(ids), ends_(ends) {}
+  Encoder(const Unigram& model, std::string_view text, Symbols& symbols, TokenSink& out)
+      : model_(model), text_(text), symbols_(symbols), out_(out) {}
 
-  std::size_t encode() {
+  void encode() {
     while (at_ < text_.size()) {
       if (model_.options_.is_bpe) {
         append_merged();
@@ -72,7 +115,6 @@ class Unigram::Encoder {
       }
     }
     append_unknown();
-    return lost_bytes_;
   }
 
  private:
@@ -83,32 +125,12 @@ class Unigram::Encoder {
     std::uint32_t begin = kNone;  // of its last piece
     TokenId id = -1;
   };
-  struct Symbol {
-    std::uint32_t begin, length;  // the length is 0 after a merge into the symbol before
-    std::uint32_t previous, next;
-    TokenId id;
-    bool is_frozen;  // never merged
-  };
-  struct Pair {
-    double score;
-    std::uint32_t left, length;
-    TokenId id;
-    // The pair with the largest score is on top; of equal ones, the leftmost.
-    bool operator<(const Pair& other) const {
-      return score < other.score || (score == other.score && left > other.left);
-    }
-  };
-
-  void append(TokenId id, std::uint32_t end) {
-    ids_.push_back(id);
-    if (ends_ != nullptr) ends_->push_back(end);
-  }
 
   // Appends the token of the part from at_ to `end`, or -1 for a character without one.
   void append_part(TokenId id, std::uint32_t end) {
     if (id >= 0) {
       append_unknown();
-      append(id, end);
+      out_.add(id, end);
       known_end_ = end;
     }
     at_ = end;
@@ -119,11 +141,11 @@ class Unigram::Encoder {
     const std::string_view run = text_.substr(known_end_, at_ - known_end_);
     const auto id_of = [&](char byte) { return model_.bytes_[static_cast<unsigned char>(byte)]; };
     if (std::ranges::all_of(run, [&](char byte) { return id_of(byte) >= 0; })) {
-      for (const char byte : run) append(id_of(byte), ++known_end_);
+      for (const char byte : run) out_.add(id_of(byte), ++known_end_);
       return;
     }
-    lost_bytes_ += run.size();
-    if (model_.options_.unknown >= 0) append(model_.options_.unknown, at_);
+    out_.lose(known_end_, at_);
+    if (model_.options_.unknown >= 0) out_.add(model_.options_.unknown, at_);
   }
 
   void append_best_path() {
@@ -163,75 +185,59 @@ class Unigram::Encoder {
 
   void append_merged() {
     split_into_symbols();
-    for (std::uint32_t i = 0; i < symbols_.size(); ++i) look_up(i);
-    while (!queue_.empty()) {
-      const Pair pair = queue_.top();
-      queue_.pop();
-      Symbol& left = symbols_[pair.left];
-      if (left.length == 0 || left.next == kNone) continue;
-      Symbol& right = symbols_[left.next];
-      if (left.length + right.length != pair.length) continue;  // one of them has changed
-      left.length = pair.length;
-      left.next = right.next;
-      left.id = pair.id;
-      right.length = 0;
-      if (left.next != kNone) symbols_[left.next].previous = pair.left;
-      look_up(left.previous);
-      look_up(pair.left);
-    }
-    for (std::uint32_t i = 0; i != kNone; i = symbols_[i].next) {
-      append_part(symbols_[i].id, symbols_[i].begin + symbols_[i].length);
-    }
+    const auto merged = [&](const Symbols::Symbol& left, const Symbols::Symbol& right) {
+      const auto end = symbols_.end_of(right);
+      const bool is_frozen =
+          is_user_defined(left.begin, right.begin) || is_user_defined(right.begin, end);
+      return is_frozen ? -1 : model_.pieces_.find(text_.substr(left.begin, end - left.begin));
+    };
+    symbols_.merge(
+        [&](const auto& left, const auto& right) {
+          const TokenId id = merged(left, right);
+          return id < 0 ? Symbols::kNever : model_.ranks_[static_cast<std::size_t>(id)];
+        },
+        merged);
+    symbols_.for_each([&](TokenId id, std::uint32_t end) { append_part(id, end); });
+  }
+
+  // User-defined pieces are never merged.
+  [[nodiscard]] bool is_user_defined(std::uint32_t begin, std::uint32_t end) const {
+    return model_.user_defined_.find(text_.substr(begin, end - begin)) >= 0;
   }
 
   // Makes symbols of the characters and user-defined pieces of a segment.
   void split_into_symbols() {
     symbols_.clear();
     std::size_t farthest = at_ + 1;  // end of a piece
-    for (std::uint32_t at = at_; at < farthest;) {
+    std::uint32_t at = at_;
+    while (at < farthest) {
       const std::string_view rest = text_.substr(at);
-      const auto frozen = model_.user_defined_.longest_prefix(rest);
+      const std::uint32_t frozen = model_.user_defined_.longest_prefix(rest).length;
       const std::uint32_t length = frozen > 0 ? frozen : first_character(rest);
       TokenId symbol_id = -1;
       model_.pieces_.for_each_prefix(rest, [&](std::uint32_t end, TokenId id) {
         farthest = std::max<std::size_t>(farthest, at + end);
         if (end == length) symbol_id = id;
       });
-      const auto index = static_cast<std::uint32_t>(symbols_.size());
-      symbols_.push_back({at, length, index - 1, index + 1, symbol_id, frozen > 0});
+      symbols_.add(symbol_id, at);
       at += length;
     }
-    symbols_.back().next = kNone;  // and 0 - 1 is kNone
-  }
-
-  // Adds the pair of a symbol and the next one to the queue, if the two can be merged.
-  void look_up(std::uint32_t left) {
-    if (left == kNone || symbols_[left].next == kNone) return;
-    const Symbol& first = symbols_[left];
-    const Symbol& second = symbols_[first.next];
-    const std::uint32_t length = first.length + second.length;
-    const TokenId id = model_.pieces_.find(text_.substr(first.begin, length));
-    if (id < 0 || first.is_frozen || second.is_frozen) return;
-    queue_.push({model_.scores_[static_cast<std::size_t>(id)], left, length, id});
+    symbols_.finish(at);
   }
 
   const Unigram& model_;
   std::string_view text_;
-  std::vector<TokenId>& ids_;
-  std::vector<std::uint32_t>* ends_;
+  Symbols& symbols_;
+  TokenSink& out_;
   std::uint32_t at_ = 0;         // what precedes is encoded, but for
   std::uint32_t known_end_ = 0;  // the unknown characters from here on
-  std::size_t lost_bytes_ = 0;
   double score_ = 0;
   std::vector<Node> nodes_ = {};
   std::vector<std::uint32_t> path_ = {};
-  std::vector<Symbol> symbols_ = {};
-  std::priority_queue<Pair> queue_ = {};
 };
 
-std::size_t Unigram::encode(std::string_view text, std::vector<TokenId>& ids,
-                            std::vector<std::uint32_t>* ends) const {
-  return Encoder(*this, text, ids, ends).encode();
+void Unigram::encode(std::string_view text, Symbols& symbols, TokenSink& out) const {
+  Encoder(*this, text, symbols, out).encode();
 }
 
 }  // namespace gpt2

@@ -4,13 +4,36 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "gpt2/config.h"
-#include "text/piece_trie.h"
+#include "text/encoding.h"
+#include "text/vocabulary.h"
 
 namespace gpt2 {
+
+/// BERT's WordPiece: divides a word into the longest tokens, from left to right. Immutable.
+class WordPiece {
+ public:
+  struct Options {
+    TokenId unknown = -1;              ///< takes the place of a word that is not made of tokens
+    std::string prefix = "##";         ///< of a token that continues a word
+    std::size_t max_characters = 100;  ///< a longer word is unknown
+  };
+
+  /// No word has a token that is longer than PieceTrie::kMaxPieceBytes or that is not UTF-8.
+  WordPiece(const Vocabulary& vocabulary, const Options& options);
+
+  /// Adds the tokens of `word` to `out`. Takes O(n) time.
+  void encode(std::string_view word, Symbols& symbols, TokenSink& out) const;
+
+ private:
+  PieceTrie first_;  // the tokens that begin a word
+  PieceTrie next_;   // the tokens that continue a word, without their prefix
+  TokenId unknown_;
+  std::size_t max_characters_;
+};
 
 /// A piece of SentencePiece's vocabulary. Its id is its place in the list of all pieces.
 struct Piece {
@@ -42,11 +65,9 @@ class Unigram {
   /// Only normal and user-defined pieces are found in texts.
   Unigram(std::span<const Piece> pieces, const Options& options);
 
-  /// Appends the tokens of a normalized text to `ids` and, if `ends` is not null, the offset where
-  /// each of them ends to `ends`. Returns the number of bytes that no piece stands for. Takes O(n)
-  /// time, or O(n log n) for BPE. REQUIRES: the text is shorter than 2 GiB.
-  std::size_t encode(std::string_view text, std::vector<TokenId>& ids,
-                     std::vector<std::uint32_t>* ends = nullptr) const;
+  /// Adds the tokens of a normalized text to `out`. Takes O(n) time, or O(n log n) for BPE.
+  /// REQUIRES: the text is shorter than 2 GiB.
+  void encode(std::string_view text, Symbols& symbols, TokenSink& out) const;
 
  private:
   class Encoder;
@@ -54,7 +75,8 @@ class Unigram {
   Options options_;
   PieceTrie pieces_;
   PieceTrie user_defined_;
-  std::vector<double> scores_;  // by id
+  std::vector<double> scores_;        // by id
+  std::vector<Symbols::Rank> ranks_;  // by id, for BPE: pieces of the same score have the same
   double unknown_score_ = 0;
   std::array<TokenId, 256> bytes_{};  // -1: none
 };

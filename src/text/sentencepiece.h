@@ -6,8 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "text/normalizer.h"
-#include "text/piece_trie.h"
+#include "text/encoding.h"
+#include "text/piece_models.h"
+#include "text/vocabulary.h"
 
 namespace gpt2 {
 
@@ -63,5 +64,19 @@ struct SentencePieceNormalizer {
   /// REQUIRES: `buffer` does not own the text.
   TextView normalize(const TextView& text, bool with_origins, TextBuffer& buffer) const;
 };
+
+/// What a spiece.model, the file of a SentencePiece model, has.
+struct SentencePieceFile {
+  std::vector<Piece> pieces = {};  ///< their texts lie in the bytes of the file
+  Unigram::Options options = {};
+  TokenId eos_id = 2;  ///< -1: none
+  SentencePieceNormalizer normalizer = {};
+};
+
+/// Reads the bytes of such a file, which is a protobuf (sentencepiece_model.proto). Throws Error,
+/// whose message begins with `where`: invalid_file, or unsupported unless the model is of the type
+/// Unigram or BPE.
+[[nodiscard]] SentencePieceFile read_sentencepiece_file(std::string_view bytes,
+                                                        std::string_view where);
 
 }  // namespace gpt2
