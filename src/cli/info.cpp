@@ -148,6 +148,7 @@ int info(const Arguments& arguments) {
                   kInfoDetails);
   add_model_option(options, settings.name);
   add_base_option(options, settings.base);
+  add_tokenizer_option(options, settings.tokenizer);
   add_dtype_option(options, settings.dtype);
   options.add_switch("--json", as_json, "Print one JSON object, with sizes in bytes");
   add_quiet_option(options);

@@ -27,6 +27,7 @@ Option& add_name(Options& options, const std::string& names, const std::string& 
 void ModelSettings::find() {
   path = find_model(name);
   places = find_places(path, base);
+  if (!tokenizer.empty()) places.tokenizer = find_model(tokenizer);
 }
 
 Option& add_model_option(Options& options, std::string& name) {
@@ -146,11 +147,10 @@ Models load_models(const ModelSettings& settings) {
 std::size_t draft_bytes(const Model& model) noexcept { return model.parameter_count() * 9 / 16; }
 
 Tokenizer load_tokenizer(const ModelSettings& settings, bool takes_tokens) {
-  if (!settings.tokenizer.empty()) return Tokenizer::load(find_model(settings.tokenizer));
   try {
     return Tokenizer::load(settings.places.tokenizer);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_found) throw;
+    if (error.code() != ErrorCode::not_found || !settings.tokenizer.empty()) throw;
     throw Error(error.code(),
                 concat(error.what(), "; or give --tokenizer and the directory that has one",
                        takes_tokens ? ", or --tokens and token ids, which need none" : ""));

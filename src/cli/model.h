@@ -24,7 +24,7 @@ struct ModelSettings {
   std::string name = GPT2_BUNDLED_MODEL;
   std::string base = {};            ///< of an adapter; empty: the one that it names
   std::filesystem::path path = {};  ///< set by find()
-  ModelPlaces places = {};          ///< set by find()
+  ModelPlaces places = {};          ///< set by find(), to that of `tokenizer` if it is given
   std::string tokenizer = {};       ///< the name of a model or directory; "": that of the model
   WeightType dtype = WeightType::stored;
   bool use_mmap = true;

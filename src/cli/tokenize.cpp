@@ -44,7 +44,7 @@ int tokenize(const Arguments& arguments) {
                      "': put a text of several words in quotes");
   }
 
-  model.path = model.places.tokenizer = find_model(model.name);
+  model.places.tokenizer = find_model(model.tokenizer.empty() ? model.name : model.tokenizer);
   const Tokenizer tokenizer = load_tokenizer(model, /*takes_tokens=*/false);
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
@@ -52,7 +52,7 @@ int tokenize(const Arguments& arguments) {
   // A model may have more rows than its tokenizer has tokens. Their ids decode to nothing.
   std::size_t count = tokenizer.size();
   if (decode) {
-    const std::filesystem::path place = find_places(model.path).config;
+    const std::filesystem::path place = find_places(find_model(model.name)).config;
     const std::filesystem::path config = directory_of(place) / "config.json";
     if (is_there(config)) count = std::max(count, Config::load(config).vocab_size);
   }

@@ -162,6 +162,8 @@ TEST_CASE("info warns if the tokenizer is missing or differs in size from the em
   fs::remove(path / "vocab.json");
   check_warning({path.string(), "no tokenizer", "vocab.json", "--tokens"});
   CHECK(json_of({"-m", path.string()})["tokenizer"].is_null());
+  CHECK(json_of({"-m", path.string(), "--tokenizer", alphabet_model()})["tokenizer"]["size"] ==
+        257);
 }
 
 // On Windows, no name can have such characters.
