@@ -57,20 +57,15 @@ constexpr ForeignKind kForeignKinds[] = {
        "; expected HuggingFace's safetensors or PyTorch files: ", kind.way_out);
 }
 
-// Returns the first bytes of a file, or "" if it cannot be read.
+// Returns the first bytes of a file, or "" if it cannot be read, or would wait for a writer.
 std::string begin_of(const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) return "";
   std::string bytes(64, '\0');
   std::ifstream stream(file, std::ios::binary);
   stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<std::size_t>(stream.gcount()));
   return bytes;
-}
-
-bool is_of(const ForeignKind& kind, const fs::directory_entry& file) {
-  if (kind.end.empty() || !file.path().filename().string().ends_with(kind.end)) return false;
-  std::error_code ignored;
-  return kind.begin.empty() ||
-         (file.is_regular_file(ignored) && begin_of(file.path()).starts_with(kind.begin));
 }
 
 // Returns whether `file` is one of a model's files without weights, by its name. The path of such a
@@ -94,22 +89,23 @@ fs::path weights_in(const fs::path& directory, const FileSource& source = {}) {
 // directories checkpoint-N of HuggingFace's Trainer that have weights.
 void refuse_foreign_directory(const fs::path& directory) {
   constexpr std::string_view kCheckpoint = "checkpoint-";
-  std::vector<fs::directory_entry> files;
+  std::vector<fs::path> files;
   std::pair<std::size_t, fs::path> newest;
   std::error_code ignored;  // files can be read even if their directory cannot be listed
   for (fs::directory_iterator file(directory, ignored), end; file != end; file.increment(ignored)) {
-    files.push_back(*file);
-    const std::string name = file->path().filename().string();
+    files.push_back(file->path());
+    const std::string name = files.back().filename().string();
     std::size_t step = 0;
     if (name.starts_with(kCheckpoint) && read_number(name.substr(kCheckpoint.size()), step) &&
-        !weights_in(file->path()).empty()) {
-      newest = std::max(newest, {step, file->path()});
+        !weights_in(files.back()).empty()) {
+      newest = std::max(newest, {step, files.back()});
     }
   }
   std::ranges::sort(files);
-  for (const ForeignKind& kind : kForeignKinds) {
-    for (const fs::directory_entry& file : files) {
-      if (is_of(kind, file)) refuse(file.path(), kind);
+  for (const fs::path& file : files) {
+    for (const ForeignKind& kind : kForeignKinds) {
+      const bool has_end = !kind.end.empty() && file.filename().string().ends_with(kind.end);
+      if (has_end) refuse_foreign_file(file, begin_of(file));
     }
   }
   if (newest.second.empty()) return;

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -164,13 +163,10 @@ class Merger {
     if (view.shape != shape) {
       fail(where, "its shape is ", view.shape.to_string(), "; expected ", shape.to_string(), why);
     }
-    const bool is_f32 = view.dtype == DType::f32;
-    if (!is_f32 && view.dtype != DType::f16 && view.dtype != DType::bf16) {
-      fail(where, "it is ", name_of(view.dtype), "; expected F32, F16 or BF16");
-    }
+    const auto type = float_type_of(view.dtype);
+    if (!type) fail(where, "it is ", name_of(view.dtype), "; expected F32, F16 or BF16");
     Floats values(shape.element_count());
-    const FloatType half = view.dtype == DType::f16 ? FloatType::f16 : FloatType::bf16;
-    widen_kernel(is_f32 ? FloatType::f32 : half)(values.data(), view.data, values.size());
+    widen_kernel (*type)(values.data(), view.data, values.size());
     require_finite(values, where, "it contains ");
     return values;
   }
@@ -248,14 +244,12 @@ MergedMatrices merge_adapter(Transformer& transformer, const ModelFiles& files) 
 }
 
 void keep_used(Transformer& transformer, const MergedMatrices& matrices) {
-  for_each_tensor(transformer, [&](const auto& tensor, const std::string&, const Shape&) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(tensor)>, Weight>) {
-      const auto found = matrices.find(tensor.data);
-      if (found == matrices.end()) return;
-      transformer.storage.push_back(found->second);
-      transformer.description.mapped_bytes -= tensor.bytes();
-      transformer.description.converted_bytes += tensor.bytes();
-    }
+  for_each_weight(transformer, [&](const Weight& weight) {
+    const auto found = matrices.find(weight.data);
+    if (found == matrices.end()) return;
+    transformer.storage.push_back(found->second);
+    transformer.description.mapped_bytes -= weight.bytes();
+    transformer.description.converted_bytes += weight.bytes();
   });
 }
 

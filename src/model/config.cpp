@@ -26,11 +26,24 @@ constexpr std::size_t kMaxLayers = 1 << 16;
 constexpr auto kActivations = [] {
   using enum ActivationFunction;
   return std::to_array<std::pair<std::string_view, ActivationFunction>>({
-      {"gelu_new", gelu_new}, {"gelu_pytorch_tanh", gelu_new}, {"gelu_accurate", gelu_new},
-      {"gelu_fast", gelu_fast}, {"gelu", gelu}, {"gelu_python", gelu}, {"gelu_10", gelu_10},
-      {"quick_gelu", quick_gelu}, {"relu", relu}, {"relu2", relu2}, {"relu6", relu6},
-      {"silu", silu}, {"swish", silu}, {"mish", mish}, {"tanh", tanh}, {"sigmoid", sigmoid},
-      {"linear", linear}, {"laplace", laplace},
+      {"gelu_new", gelu_new},
+      {"gelu_pytorch_tanh", gelu_new},
+      {"gelu_accurate", gelu_new},
+      {"gelu_fast", gelu_fast},
+      {"gelu", gelu},
+      {"gelu_python", gelu},
+      {"gelu_10", gelu_10},
+      {"quick_gelu", quick_gelu},
+      {"relu", relu},
+      {"relu2", relu2},
+      {"relu6", relu6},
+      {"silu", silu},
+      {"swish", silu},
+      {"mish", mish},
+      {"tanh", tanh},
+      {"sigmoid", sigmoid},
+      {"linear", linear},
+      {"laplace", laplace},
   });
 }();
 
@@ -59,32 +72,26 @@ bool is_gpt2_class(const json& name) {
 }
 
 void refuse_other_models(const JsonFields& fields) {
-  const auto fail = [&](const auto&... parts) {
-    gpt2::fail(ErrorCode::unsupported, fields.where(), parts...);
-  };
+  using enum ErrorCode;
   if (const json* const type = fields.find("model_type")) {
-    if (!is_text(*type, "gpt2")) {
-      fail("model_type is ", shown(*type), "; only 'gpt2' is implemented");
-    }
+    if (!is_text(*type, "gpt2")) fields.refuse("model_type", "'gpt2'", unsupported);
   } else if (const json* const classes = fields.find("architectures")) {  // in the oldest configs
-    if (classes->is_array() && !classes->empty() &&
-        std::none_of(classes->begin(), classes->end(), is_gpt2_class)) {
-      fail("architectures is ", quote(classes->dump()), "; only GPT2 models are implemented");
+    if (classes->is_array() && !classes->empty() && std::ranges::none_of(*classes, is_gpt2_class)) {
+      fail(unsupported, fields.where(), "architectures is ", quote(classes->dump()),
+           "; expected a GPT2 model");
     }
   }
   for (const char* key : {"add_cross_attention", "is_encoder_decoder"}) {
     bool value = false;
     fields.read(key, value);
-    if (value) fail(key, " is true; only plain decoders are implemented");
+    if (value) fields.refuse(key, "false, a plain decoder", unsupported);
   }
   if (const json* heads = fields.find("pruned_heads"); heads != nullptr && !heads->empty()) {
-    fail("pruned_heads is not empty; models with heads cut out are not implemented");
+    fields.refuse("pruned_heads", "a model with all heads", unsupported);
   }
-  if (const json* config = fields.find("quantization_config")) {
-    const auto method = config->is_object() ? config->find("quant_method") : config->end();
-    fail("quantization_config (quant_method ",
-         method == config->end() ? "not given" : shown(*method),
-         ") is not implemented; use the original weights");
+  if (fields.find("quantization_config") != nullptr) {
+    fields.required_object("quantization_config")
+        .refuse("quant_method", "the original weights", unsupported);
   }
 }
 

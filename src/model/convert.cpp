@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 
 #include "base/aligned_buffer.h"
 #include "base/fail.h"
@@ -62,26 +61,9 @@ void quantize(Team& team, std::byte* to, WeightType to_type, const Weight& from,
   });
 }
 
-// Writes the elements of `from` to `data`, in the type of `to`.
-void convert(Team& team, std::byte* data, const Weight& to, const Weight& from) {
-  const FloatType from_type = *from.float_type();
-  if (const auto to_type = to.float_type()) {
-    convert_floats(team, data, *to_type, from, from_type);
-  } else {
-    quantize(team, data, to.type, from, from_type);
-  }
-}
-
 bool needs_change(const Transformer& transformer, const Weight& weight, WeightType type) {
   const bool is_wpe = &weight == &transformer.embedding.wpe;
   return weight.float_type() && !is_wpe && type != WeightType::stored && type != weight.type;
-}
-
-template <class AnyTransformer, class F>
-void for_each_weight(AnyTransformer& transformer, const F& f) {
-  for_each_tensor(transformer, [&](auto& tensor, const std::string&, const Shape&) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(tensor)>, Weight>) f(tensor);
-  });
 }
 
 // The bytes of a weight and those between it and the next one, which begins a line of the cache.
@@ -128,7 +110,11 @@ void convert_all(Transformer& transformer, WeightType type, std::span<const Mapp
     if (!needs_change(transformer, weight, type)) return;
     Weight changed = in_new_type(weight);
     changed.data = to;
-    convert(team, to, changed, weight);
+    if (const auto floats = changed.float_type()) {
+      convert_floats(team, to, *floats, weight, *weight.float_type());
+    } else {
+      quantize(team, to, changed.type, weight, *weight.float_type());
+    }
     for (const MappedFile& file : files) file.drop_pages({weight.data, weight.bytes()});
     to += room_of(changed);
     description.converted_bytes += changed.bytes();

@@ -32,18 +32,16 @@ namespace fs = std::filesystem;
 
 // The header, with the same bytes as in the file.
 struct SessionHeader {
-  char magic[8];
-  std::uint64_t version;
-  char weight_type[8];  // the name of the weights' type, with zeros after it
-  char kv_type[8];      // the name of the type of keys and values: "f32" or "f16"
-  std::uint64_t model;  // the fingerprint of the model
-  std::uint64_t n_layer;
-  std::uint64_t n_head;
-  std::uint64_t head_dim;
-  std::uint64_t tokens;
-  std::uint64_t computed;  // how many of the first tokens have keys and values in the file
-  std::uint64_t dropped;   // how many tokens of the text Session::slide has dropped
-  std::uint64_t written;   // how many of the last tokens generate() wrote after its prompt
+  char magic[8] = {'g', 'p', 't', '2', 's', 'e', 's', 's'};
+  std::uint64_t version = 2;
+  char weight_type[8] = {};  // the name of the weights' type, with zeros after it
+  char kv_type[8] = {};      // the name of the type of keys and values: "f32" or "f16"
+  std::uint64_t model = 0;   // the fingerprint of the model
+  std::uint64_t n_layer = 0, n_head = 0, head_dim = 0;
+  std::uint64_t tokens = 0;
+  std::uint64_t computed = 0;  // how many of the first tokens have keys and values in the file
+  std::uint64_t dropped = 0;   // how many tokens of the text Session::slide has dropped
+  std::uint64_t written = 0;   // how many of the last tokens generate() wrote after its prompt
 };
 
 // The parts of a file that has been checked. `tokens` and `cache` point into the mapped file.
@@ -53,9 +51,7 @@ struct SessionParts {
   Bytes cache;
 };
 
-constexpr char kMagic[] = {'g', 'p', 't', '2', 's', 'e', 's', 's'};
-constexpr std::uint64_t kVersion = 2;
-
+constexpr std::string_view kMagic = "gpt2sess";
 static_assert(sizeof(SessionHeader) == 12 * 8 && std::endian::native == std::endian::little);
 
 constexpr std::size_t kChecksumBytes = 8;
@@ -110,9 +106,10 @@ void add_to(Hash& hash, const Weight& weight) {
 }
 
 // Returns a hash that distinguishes models. It covers the config except for the ids of bos and
-// eos and reorder_and_upcast_attn, the files of an adapter that is merged, all biases and parameters of LayerNorm, and the
-// type, the shape and 16 samples of 256 bytes of each matrix. It reads only about 4 KB of each
-// matrix, so it takes milliseconds for any model. The hash is the same on every machine.
+// eos and reorder_and_upcast_attn, the files of an adapter that is merged, all biases and
+// parameters of LayerNorm, and the type, the shape and 16 samples of 256 bytes of each matrix. It
+// reads only about 4 KB of each matrix, so it takes milliseconds for any model. The hash is the
+// same on every machine.
 std::uint64_t fingerprint(const Transformer& transformer) {
   // What does not affect keys and values.
   Config config = transformer.config;
@@ -135,19 +132,10 @@ std::uint64_t fingerprint(const Transformer& transformer) {
 SessionHeader session_header(const Engine& engine) {
   const Model& model = engine.model();
   const Config& config = model.config();
-  SessionHeader header = {.magic = {},
-                          .version = kVersion,
-                          .weight_type = {},
-                          .kv_type = {},
-                          .model = fingerprint(*model.transformer()),
+  SessionHeader header = {.model = fingerprint(*model.transformer()),
                           .n_layer = config.n_layer,
                           .n_head = config.n_head,
-                          .head_dim = config.head_dim(),
-                          .tokens = 0,
-                          .computed = 0,
-                          .dropped = 0,
-                          .written = 0};
-  std::copy_n(kMagic, sizeof kMagic, header.magic);
+                          .head_dim = config.head_dim()};
   name_of(model.weight_type()).copy(header.weight_type, sizeof header.weight_type);
   name_of(engine.kv_type()).copy(header.kv_type, sizeof header.kv_type);
   return header;
@@ -156,19 +144,18 @@ SessionHeader session_header(const Engine& engine) {
 // Checks a file and returns its parts. Messages begin with `name`.
 SessionParts read_session(Bytes file, const std::string& name) {
   SessionHeader header;
-  const std::size_t magic = std::min(file.size(), sizeof kMagic);
-  if (magic == 0 || std::memcmp(file.data(), kMagic, magic) != 0) {
-    fail(name, "is not the state of a session: expected a file that begins with ",
-         quote({kMagic, sizeof kMagic}), ", found ", quote(text_of(file.first(magic))),
-         "; to go on with a text, give it as the prompt (--file)");
+  const std::string_view magic = text_of(file).substr(0, kMagic.size());
+  if (magic.empty() || !kMagic.starts_with(magic)) {
+    fail(name, "is not the state of a session: expected a file that begins with ", quote(kMagic),
+         ", found ", quote(magic), "; to go on with a text, give it as the prompt (--file)");
   }
   if (file.size() < kMinBytes) {
     fail(name, "is cut short: expected at least ", kMinBytes, " bytes, found ", file.size());
   }
   std::memcpy(&header, file.data(), sizeof header);
-  if (header.version != kVersion) {
-    fail(name, "has a format that this version cannot read: expected version ", kVersion,
-         ", found ", header.version);
+  if (header.version != SessionHeader().version) {
+    fail(name, "has a format that this version cannot read: expected version ",
+         SessionHeader().version, ", found ", header.version);
   }
   const std::optional<std::size_t> size = size_of(header);
   if (size != file.size()) {
@@ -193,24 +180,14 @@ SessionParts read_session(Bytes file, const std::string& name) {
 void require_same_model(const SessionHeader& header, const Engine& engine,
                         const std::string& name) {
   const SessionHeader expected = session_header(engine);
-  const auto sizes = [](const SessionHeader& h) {
-    return concat(h.n_layer, " layers of ", h.n_head, " heads of ", h.head_dim, " channels");
+  const auto kind = [](const SessionHeader& h) {
+    return concat(h.n_layer, " layers of ", h.n_head, " heads of ", h.head_dim,
+                  " channels, weights of ", quote(type_name(h.weight_type)),
+                  ", keys and values of ", quote(type_name(h.kv_type)));
   };
-  if (sizes(header) != sizes(expected)) {
-    fail(name, "is the state of another model: expected ", sizes(expected), ", found ",
-         sizes(header));
-  }
-  const std::string_view weights = type_name(header.weight_type);
-  if (weights != type_name(expected.weight_type)) {
-    fail(name, "is the state of a model with other weights: expected ",
-         type_name(expected.weight_type), ", found ", quote(weights),
-         "; load the model with that type (LoadOptions::dtype, or --dtype)");
-  }
-  const std::string_view type = type_name(header.kv_type);
-  if (type != type_name(expected.kv_type)) {
-    fail(name, "is a state with keys and values of another type: expected ",
-         type_name(expected.kv_type), ", found ", quote(type),
-         "; choose that type (EngineOptions::kv_type, or --kv)");
+  if (kind(header) != kind(expected)) {
+    fail(name, "is the state of another model: expected ", kind(expected), "; found ", kind(header),
+         ": load that model, with these types (--dtype and --kv)");
   }
   if (header.model != expected.model) {
     fail(name, "is the state of another model, of the same size: expected the hash ",
@@ -221,18 +198,12 @@ void require_same_model(const SessionHeader& header, const Engine& engine,
 std::vector<TokenId> tokens_of(const SessionParts& parts, const Config& config,
                                const std::string& name) {
   const SessionHeader& header = parts.header;
-  if (header.tokens > config.n_positions) {
-    fail(name, "has more tokens than the model has positions: expected at most ",
-         config.n_positions, ", found ", header.tokens);
-  }
-  if (header.computed > header.tokens) {
-    fail(name, "has more keys and values than tokens: expected at most ", header.tokens, ", found ",
-         header.computed);
-  }
-  if (header.written > header.tokens) {
-    fail(name, "has more generated tokens than tokens: expected at most ", header.tokens,
-         ", found ", header.written);
-  }
+  const auto require = [&](const char* what, std::uint64_t found, std::uint64_t max) {
+    if (found > max) fail(name, what, ": expected at most ", max, ", found ", found);
+  };
+  require("tokens", header.tokens, config.n_positions);
+  require("tokens with keys and values", header.computed, header.tokens);
+  require("generated tokens", header.written, header.tokens);
   std::vector<TokenId> tokens(header.tokens);
   if (!tokens.empty()) std::memcpy(tokens.data(), parts.tokens.data(), parts.tokens.size());
   for (const TokenId token : tokens) {
@@ -254,7 +225,7 @@ void for_each_head(const Config& config, const F& f) {
 }  // namespace
 
 bool is_session_file(const fs::path& file) {
-  return text_of(MappedFile(file).bytes()).starts_with({kMagic, sizeof kMagic});
+  return text_of(MappedFile(file).bytes()).starts_with(kMagic);
 }
 
 void save_session(const Session& session, const fs::path& file) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/process_mutex.h"
@@ -85,6 +86,14 @@ void for_each_tensor(AnyTransformer& transformer, const F& f) {
   }
   norm(transformer.ln_f, "ln_f");
   if (!transformer.config.tie_word_embeddings) matrix(transformer.lm_head, "lm_head");
+}
+
+/// Calls f(weight) for every Weight among them.
+template <class AnyTransformer, class F>
+void for_each_weight(AnyTransformer& transformer, const F& f) {
+  for_each_tensor(transformer, [&](auto& tensor, const std::string&, const Shape&) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(tensor)>, Weight>) f(tensor);
+  });
 }
 
 }  // namespace gpt2

@@ -107,16 +107,12 @@ Watch::Watch(const Observer& observer, const Config& config)
     shown_[i] = observer.see && (!observer.wants || observer.wants(what, layer));
     changed_[i] = observer.change && (!observer.changes || observer.changes(what, layer));
   };
-  ask(embeddings, 0);
-  for (std::size_t layer = 0; layer < config.n_layer; ++layer) {
-    for (const Observed what :
-         {ln_1_statistics, ln_1_output, queries, keys, values, attention_weights, head_outputs,
-          attn_output, ln_2_statistics, ln_2_output, mlp_activations, mlp_output, block_output}) {
-      ask(what, layer);
+  for (std::size_t layer = 0; layer <= config.n_layer; ++layer) {
+    for (const ObservedName& name : kNames) {
+      const std::size_t only = name.what == embeddings ? 0 : config.n_layer;
+      if (name.is_in_block ? layer < config.n_layer : layer == only) ask(name.what, layer);
     }
   }
-  ask(ln_f_statistics, config.n_layer);
-  ask(ln_f_output, config.n_layer);
 }
 
 void Watch::show_slice(Observed what, std::size_t layer, std::size_t head,

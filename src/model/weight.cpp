@@ -23,6 +23,12 @@ std::optional<FloatType> float_type_of(WeightType type) noexcept {
   return std::nullopt;
 }
 
+std::optional<FloatType> float_type_of(DType type) noexcept {
+  if (type == DType::f32) return FloatType::f32;
+  if (type == DType::f16) return FloatType::f16;
+  return type == DType::bf16 ? std::optional(FloatType::bf16) : std::nullopt;
+}
+
 std::size_t Weight::bytes() const noexcept {
   if (is_quantized()) return ceil_div(n, kPanel) * ceil_div(k, block()) * block_bytes();
   const auto floats = float_type();

@@ -7,6 +7,7 @@
 #include "gpt2/tensor.h"
 #include "gpt2/types.h"
 #include "kernels/kernels.h"
+#include "tensor/dtype.h"
 
 namespace gpt2 {
 
@@ -26,6 +27,9 @@ template <class T>
 
 /// Returns `type` as a type of floats, or nothing for int8, int4 and stored.
 [[nodiscard]] std::optional<FloatType> float_type_of(WeightType type) noexcept;
+
+/// The same for the type of a tensor in a file.
+[[nodiscard]] std::optional<FloatType> float_type_of(DType type) noexcept;
 
 /// The matrix of a linear map. It does not own the elements, which belong to the checkpoint or to a
 /// buffer in Transformer::storage.

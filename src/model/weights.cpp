@@ -68,9 +68,9 @@ class TensorNames {
     const auto others = ignored_.find(kOtherHead);
     if (others == ignored_.end()) return;
     const std::size_t more = others->second.size() - 1;
-    description.warnings.push_back(concat(where_, ": ", quote(others->second[0]),
-                                          more > 0 ? concat(" and ", more, " more") : "",
-                                          more > 0 ? " are" : " is", " not used: ", kOtherHead));
+    description.warnings.push_back(concat(where_, ": not used: ", quote(others->second[0]),
+                                          more > 0 ? concat(" and ", more, " more") : "", ", ",
+                                          kOtherHead));
   }
 
   // Returns the tensor of this name that has not been taken yet, or nullptr if there is none.
@@ -78,9 +78,6 @@ class TensorNames {
     const auto found = tensors_.find(name);
     return found == tensors_.end() ? nullptr : &found->second->second;
   }
-
-  // Returns whether there are so many problems that it is not useful to collect more.
-  bool hopeless() const { return problems_.size() > 1000; }
 
   // Takes the tensor of this name and returns it. If there is none, or if it has another shape or a
   // type that cannot be used, records the problem and returns nullptr.
@@ -92,8 +89,7 @@ class TensorNames {
       return doubt(stored_name, " has shape ", view.shape.to_string(), ", the config asks for ",
                    shape.to_string());
     }
-    const bool is_float = view.dtype == DType::f32 || view.dtype == DType::f16 ||
-                          view.dtype == DType::bf16 || view.dtype == DType::f64;
+    const bool is_float = float_type_of(view.dtype) || view.dtype == DType::f64;
     if (is_quantized ? view.dtype == DType::u8 : is_float) return &view;
     return note(stored_name, " is ", name_of(view.dtype),
                 is_quantized ? ", quantized weights must be U8"
@@ -113,10 +109,10 @@ class TensorNames {
     tensors_.insert(std::move(found));
   }
 
-  // Records a problem.
+  // Records a problem. Keeps only the first ones: with a wrong config, all tensors are wrong.
   template <class... Parts>
   const TensorView* note(const Parts&... parts) {
-    problems_.push_back(concat(parts...));
+    if (problems_++ < kListed) list_ += concat(problems_ > 1 ? "; " : "", parts...);
     return nullptr;
   }
 
@@ -125,19 +121,14 @@ class TensorNames {
     for (const auto& [name, tensor] : tensors_) {
       doubt(quote(tensor->first), " is not part of a GPT-2 of this config");
     }
-    if (problems_.empty()) return;
-    constexpr std::size_t kListed = 8;  // with a wrong config, all tensors of a model are wrong
-    std::string message;
-    for (std::size_t i = 0; i < std::min(problems_.size(), kListed); ++i) {
-      message += (i ? "; " : "") + problems_[i];
-    }
-    if (problems_.size() > kListed)
-      message += concat("; and ", problems_.size() - kListed, " more");
-    fail(where_, message, doubts_ ? ": do config.json and the weights belong together?" : "");
+    if (problems_ == 0) return;
+    fail(where_, list_, problems_ > kListed ? concat("; and ", problems_ - kListed, " more") : "",
+         doubts_ ? ": do config.json and the weights belong together?" : "");
   }
 
  private:
   static constexpr const char* kOtherHead = "the head of another task";
+  static constexpr std::size_t kListed = 8;
 
   // Finds what stands before the names of the model. It may be different for the head, which is not
   // a part of GPT2Model.
@@ -192,40 +183,31 @@ class TensorNames {
   std::string prefix_;
   std::map<std::string, const TensorTable::value_type*, std::less<>> tensors_;  // not taken yet
   std::map<std::string, std::vector<std::string>>& ignored_;
-  std::vector<std::string> problems_;
+  std::size_t problems_ = 0;
+  std::string list_;  // of the first problems
   bool doubts_ = false;
 };
 
 // -- From a config to the parts of a transformer -------------------------------------------------
 
-// TensorNames::take refuses all other types, except for F64, which is rounded before.
-FloatType float_type_of(DType dtype) {
-  if (dtype == DType::f16) return FloatType::f16;
-  return dtype == DType::bf16 ? FloatType::bf16 : FloatType::f32;
+// Returns a tensor of either kind as a weight.
+const Weight& as_weight(const Weight& weight) { return weight; }
+Weight as_weight(const Tensor& tensor) {
+  return {.data = reinterpret_cast<const std::byte*>(tensor.data()), .k = tensor.size(), .n = 1};
 }
 
-bool is_quantized(const Weight& weight) { return weight.is_quantized(); }
-bool is_quantized(const Tensor&) { return false; }
-
-// Makes the weight refer to the bytes in the file.
+// Makes the weight refer to the bytes in the file. TensorNames::take has refused other types than
+// those of floats, except for F64, which is rounded before.
 void fill(Weight& weight, const TensorView& view) {
   weight.data = view.data;
   if (weight.is_quantized()) return;
   weight.type =
-      by_type(float_type_of(view.dtype), WeightType::f32, WeightType::f16, WeightType::bf16);
+      by_type(*float_type_of(view.dtype), WeightType::f32, WeightType::f16, WeightType::bf16);
 }
 
 void fill(Tensor& tensor, const TensorView& view) {
   tensor = Tensor(view.shape);
-  widen_kernel (float_type_of(view.dtype))(tensor.data(), view.data, tensor.size());
-}
-
-WeightType type_of(const Weight& weight) { return weight.type; }
-WeightType type_of(const Tensor&) { return WeightType::f32; }
-
-std::span<const std::byte> bytes_of(const Weight& weight) { return {weight.data, weight.bytes()}; }
-std::span<const std::byte> bytes_of(const Tensor& tensor) {
-  return std::as_bytes(std::span(tensor.data(), tensor.size()));
+  widen_kernel (*float_type_of(view.dtype))(tensor.data(), view.data, tensor.size());
 }
 
 const char* group_of(std::string_view name) {
@@ -303,8 +285,8 @@ std::shared_ptr<Transformer> bind_weights(Config config,
       (!is_linear && config.quantized == WeightType::stored) || names.find("ln_f.bias") != nullptr;
   // A tensor with a problem stays empty, and finish() throws an error that lists the problems.
   for_each_tensor(*transformer, [&](auto& tensor, const std::string& name, const Shape& shape) {
-    if (names.hopeless() || (!has_biases && name.ends_with(".bias"))) return;
-    const TensorView* const view = names.take(name, shape, is_quantized(tensor));
+    if (!has_biases && name.ends_with(".bias")) return;
+    const TensorView* const view = names.take(name, shape, as_weight(tensor).is_quantized());
     if (view == nullptr) return;
     const bool is_f64 = view->dtype == DType::f64;
     fill(tensor, is_f64 ? rounded(name, *view, names, transformer->storage) : *view);
@@ -326,13 +308,13 @@ std::vector<NamedWeight> weights_of(const Model& model) {
   std::vector<NamedWeight> list;
   for_each_tensor(*model.transformer(),
                   [&](const auto& tensor, const std::string& name, const Shape& shape) {
-                    const std::span<const std::byte> bytes = bytes_of(tensor);
-                    if (bytes.empty()) return;  // a bias that the checkpoint does not have
+                    const Weight& weight = as_weight(tensor);
+                    if (weight.size() == 0) return;  // a bias that the checkpoint does not have
                     const auto sizes = shape.sizes();
                     list.push_back({.name = name,
                                     .shape = {sizes.begin(), sizes.end()},
-                                    .type = type_of(tensor),
-                                    .bytes = bytes});
+                                    .type = weight.type,
+                                    .bytes = {weight.data, weight.bytes()}});
                   });
   return list;
 }

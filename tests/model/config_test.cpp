@@ -125,7 +125,7 @@ TEST_CASE("refused by name: features that are not implemented") {
       {R"({"is_encoder_decoder": true})", "is_encoder_decoder is true"},
       {R"({"pruned_heads": {"1": [0]}})", "pruned_heads"},
       {R"({"gpt2_cpp": {"dtype": "int2\u001b"}})", "gpt2_cpp.dtype is 'int2\\x1b'"},
-      {R"({"quantization_config": {"quant_method": "gptq"}})", "quant_method 'gptq'"},
+      {R"({"quantization_config": {"quant_method": "gptq"}})", "quant_method is 'gptq'"},
       {R"({"quantization_config": {"load_in_8bit": true}})", "quantization_config"},
   };
   for (const auto& [json, fact] : cases) {

@@ -188,10 +188,10 @@ TEST_CASE("a session of f16 keys and values is saved as f16, and loaded as f16 a
     const StateFields fields = fields_of(read_bytes(file()));
     CHECK(fields.kv_type == std::string("f16\0\0\0\0\0", 8));
     CHECK(fields.cache.size() == 2 * 2 * 2 * length * 9 * 2);
-    CHECK(names(refusal_of([] { (void)load(); }), {"expected f32, found 'f16'"}));
+    CHECK(names(refusal_of([] { (void)load(); }), {"of 'f32'; found", "of 'f16':"}));
   }
   small_state();
-  CHECK(names(refusal_of([] { (void)load(1, 0, KVType::f16); }), {"expected f16, found 'f32'"}));
+  CHECK(names(refusal_of([] { (void)load(1, 0, KVType::f16); }), {"of 'f16'; found", "of 'f32':"}));
 }
 
 TEST_CASE("a file that is cut, has a wrong bit or more bytes is refused") {
@@ -220,9 +220,9 @@ TEST_CASE("a file with a right checksum and impossible numbers is refused") {
       {[](auto& f) { std::swap(f.n_layer, f.head_dim); },
        {"2 layers of 2 heads of 9 channels", "9 layers of 2 heads of 2 channels"}},
       {[](auto& f) { f.weight_type = std::string("f\x1b[2Jxyz", 8); },
-       {"weights", "expected f32", "'f\\x1b[2Jxyz'"}},
+       {"weights of 'f32'", "weights of 'f\\x1b[2Jxyz'"}},
       {[](auto& f) { f.kv_type = std::string("f\x1b[2Jxyz", 8); },
-       {"keys and values", "expected f32", "'f\\x1b[2Jxyz'"}},
+       {"values of 'f32'", "values of 'f\\x1b[2Jxyz'"}},
       {[](auto& f) { ++f.model; }, {"another model"}},
       {token(-1), {"0 to 52", "found -1"}},
       {token(53), {"0 to 52", "found 53"}},
@@ -270,7 +270,7 @@ TEST_CASE("a state is only for its own model") {
   changed = config;
   changed.vocab_size = 54;
   CHECK(names(refusal(changed), {"another model"}));
-  CHECK(names(refusal(config, WeightType::f16), {"expected f16", "found 'f32'"}));
+  CHECK(names(refusal(config, WeightType::f16), {"weights of 'f16'", "weights of 'f32'"}));
 }
 
 TEST_CASE("a state is for one model's weights, down to a bit of a bias or of LayerNorm") {
