@@ -35,11 +35,6 @@ Outcome inspect(const Words& arguments, const Surroundings& surroundings = {}) {
   return run(joined_words({"inspect"}, arguments), surroundings);
 }
 
-std::string content(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 // The JSON in a page.
 json data_of(const std::string& page) {
   const std::string opening = "<script id=\"data\" type=\"application/json\">";
@@ -139,7 +134,7 @@ TEST_CASE("inspect shows a model whose numbers are not finite") {
   const std::filesystem::path from =
       std::filesystem::path(GPT2_TEST_DATA) / "oracle/cases/tiny_default";
   std::filesystem::copy_file(from / "config.json", directory.path() / "config.json");
-  std::string weights = content(from / "model.safetensors");
+  std::string weights = read_bytes(from / "model.safetensors");
   const Bytes bytes = std::as_bytes(std::span(weights));
   const auto header = static_cast<std::size_t>(load_little_endian<std::uint64_t>(bytes));
   const json tensors = json::parse(weights.substr(8, header));
@@ -167,7 +162,7 @@ TEST_CASE("inspect -o writes one page with the report and the vectors of the tex
   const Outcome outcome = inspect({"-o", file.string(), hostile});
   CHECK(outcome.status == 0);
   CHECK(outcome.out + outcome.err == "");
-  const std::string page = content(file);
+  const std::string page = read_bytes(file);
   CHECK(page.starts_with("<!doctype html>"));
   CHECK(page.find("alert(1)<") == std::string::npos);
   CHECK(page.find("src=") == std::string::npos);
@@ -193,13 +188,13 @@ TEST_CASE("inspect replaces only files of the kind that it writes, and empty one
   for (const std::string& file : {poem, other}) {
     check_refused({"inspect", "-o", file, kText}, 1, {file, "is not a page of gpt2 inspect"});
   }
-  CHECK(content(poem) == "The cat sat.");
+  CHECK(read_bytes(poem) == "The cat sat.");
   const std::string page = directory.write("page.html", "").string();  // as mktemp makes it
   CHECK(inspect({"-o", page, "One day"}).status == 0);
-  const std::string first = content(page);
+  const std::string first = read_bytes(page);
   CHECK(inspect({"-o", page, "The cat"}).status == 0);
-  CHECK(content(page).starts_with("<!doctype html>"));
-  CHECK(content(page) != first);
+  CHECK(read_bytes(page).starts_with("<!doctype html>"));
+  CHECK(read_bytes(page) != first);
 }
 
 TEST_CASE("inspect refuses in one line what it cannot show") {

@@ -27,11 +27,6 @@ namespace {
 
 const std::string kModel = std::string(GPT2_MODELS_DIR) + "/gpt2-stories";
 
-std::string content(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // Returns the path of a short text to measure the perplexity on. The default text takes long, under
 // a sanitizer even minutes.
 std::string story() {
@@ -70,7 +65,7 @@ TEST_CASE("quantize writes a model that loads, prints the cost, and copies the t
     REQUIRE(outcome.status == 0);
     CHECK(outcome.out.find(" MB -> ") != std::string::npos);
     CHECK(outcome.out.find("perplexity ") != std::string::npos);
-    CHECK(content(out + dtype + "/vocab.json") == content(kModel + "/vocab.json"));
+    CHECK(read_bytes(out + dtype + "/vocab.json") == read_bytes(kModel + "/vocab.json"));
     const Outcome text = run({"-m", out + dtype, "--max-new-tokens", "20", "--stats", "Once"});
     CHECK(text.status == 0);
     // The text and the logits are the same as if the model is quantized whenever it is loaded.
@@ -146,7 +141,7 @@ TEST_CASE("the generation settings in an older model's config still hold after q
   const TemporaryDirectory place;
   write_alphabet_model(place.path() / "model");
   const std::string source = (place.path() / "model").string();
-  nlohmann::json config = nlohmann::json::parse(content(source + "/config.json"));
+  nlohmann::json config = nlohmann::json::parse(read_bytes(source + "/config.json"));
   config["max_length"] = 5;
   std::ofstream(source + "/config.json") << config;
   REQUIRE(run({"quantize", source, source + "8"}).status == 0);
@@ -248,7 +243,7 @@ TEST_CASE("the leftovers of a killed process with the same id are removed") {
   std::ofstream(left / "vocab.json") << "half of";
   const gpt2::Model model = gpt2::Model::load(kModel, {.dtype = gpt2::WeightType::int8});
   gpt2::save_quantized(model, kModel, place.path() / "out", [](double) {});
-  CHECK(content(place.path() / "out/vocab.json") == content(kModel + "/vocab.json"));
+  CHECK(read_bytes(place.path() / "out/vocab.json") == read_bytes(kModel + "/vocab.json"));
   CHECK_FALSE(fs::exists(left));
 }
 

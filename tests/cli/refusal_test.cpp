@@ -92,8 +92,7 @@ TEST_CASE("an option that this model does not allow is refused by name, as inval
 
 TEST_CASE("a bad word that the vocabulary cannot spell is refused") {
   const DamagedModel model;
-  std::ifstream file(model.file("vocab.json"));
-  std::string vocabulary((std::istreambuf_iterator<char>(file)), {});
+  std::string vocabulary = read_bytes(model.file("vocab.json"));
   model.write("vocab.json", vocabulary.erase(vocabulary.find("\"x\":"), 8));
   const std::string directory = model.file("").string();
   check_refused({"-m", directory, "--bad-words", "x", "a"}, 2, {"the bad word 'x'"});
@@ -273,8 +272,7 @@ TEST_CASE("a tokenizer that is missing or damaged is refused") {
 
 TEST_CASE("a token id that the model has no embedding for is refused") {
   const DamagedModel model;
-  std::ifstream file(model.file("vocab.json"));
-  std::string vocabulary((std::istreambuf_iterator<char>(file)), {});
+  std::string vocabulary = read_bytes(model.file("vocab.json"));
   model.write("vocab.json",
               "{\"x\": 257, " + vocabulary.erase(vocabulary.find("\"x\":"), 8).substr(1));
   model.check_refused({"257"});

@@ -24,11 +24,6 @@ const TemporaryDirectory& place() {
 // Returns the name of a file for a state.
 std::string state(const std::string& name = "state") { return (place().path() / name).string(); }
 
-std::string bytes_of(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(stream), {});
-}
-
 // Checks that the arguments are refused for a file, in a message with these facts.
 void check_refused(const Words& arguments, const Words& facts) {
   test::check_refused(joined_words({"-m", alphabet_model()}, arguments), 1, facts);
@@ -65,9 +60,9 @@ TEST_CASE("two commands write the same text as one, for any option and instructi
     const std::string rest = std::to_string(300 - std::stoi(first));
     const std::string begin =
         with({"97 98", "-n", first, "--save-state", state()}, {.environment = {"GPT2_ISA=scalar"}});
-    const std::string bytes = bytes_of(state());
+    const std::string bytes = read_bytes(state());
     with({"97 98", "-n", first, "-t", "2", "--draft", "prompt", "--save-state", state()});
-    CHECK(bytes_of(state()) == bytes);
+    CHECK(read_bytes(state()) == bytes);
     CHECK(begin + " " + with({"--state", state(), "-n", rest, "--draft", "prompt"}) == whole);
   }
   // A command can load a state and save the new state to the same file.
@@ -147,7 +142,7 @@ TEST_CASE("Ctrl-C saves what has been written") {
 
 TEST_CASE("a state that cannot be used is refused before anything is written") {
   text({"a", "-n", "2", "--save-state", state()});
-  const std::string none = state("none"), bytes = bytes_of(state());
+  const std::string none = state("none"), bytes = read_bytes(state());
   check_refused({"--state", none, "a"}, {none, "No such file or directory"});
   const std::size_t half = bytes.size() / 2;
   const std::string cut = place().write("cut", bytes.substr(0, half)).string();
@@ -160,7 +155,7 @@ TEST_CASE("a state that cannot be used is refused before anything is written") {
 TEST_CASE("a file that is not a state is not replaced by one") {
   const std::string novel = place().write("novel.txt", "Once upon a time").string();
   check_refused({"a", "-n", "2", "--save-state", novel}, {novel, "not the state of a session"});
-  CHECK(bytes_of(novel) == "Once upon a time");
+  CHECK(read_bytes(novel) == "Once upon a time");
   const std::string empty = place().write("empty", "").string();  // as mktemp makes it
   CHECK(text({"ab", "-n", "1", "--save-state", empty}) == "abc");
   CHECK(text({"--state", empty, "-n", "1", "--save-state", empty}) == "d");

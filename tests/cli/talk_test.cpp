@@ -28,10 +28,7 @@ const TemporaryDirectory& place() {
 
 std::string state() { return (place().path() / "state").string(); }
 
-std::vector<gpt2::TokenId> saved_tokens() {
-  std::ifstream file(state(), std::ios::binary);
-  return fields_of(std::string(std::istreambuf_iterator<char>(file), {})).tokens;
-}
+std::vector<gpt2::TokenId> saved_tokens() { return fields_of(read_bytes(state())).tokens; }
 
 // Returns the tokens of the alphabet model for a text, in which $ stands for the end of a text.
 std::vector<gpt2::TokenId> ids(const std::string& text) {

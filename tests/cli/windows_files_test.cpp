@@ -25,11 +25,6 @@ const TemporaryDirectory& place() {
   return directory;
 }
 
-std::string content_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // Runs the command with the file and the model, once for each form of the file: as it is, and as
 // Windows would write it. Checks that both have the same output.
 void check_same(Words words, const std::string& text) {
@@ -70,14 +65,16 @@ TEST_CASE("lines from Windows are the same lines") {
 TEST_CASE("batch answers the lines of a file from Windows, and can be resumed") {
   const auto texts = [](const Words& more, const std::string& input) {
     const std::string out = (place().path() / "out").string();
-    Words words = {"batch", place().write("input", input).string(), "-o", out, "-m",
-                   alphabet_model(), "-n", "3"};
+    Words words = {
+        "batch", place().write("input", input).string(), "-o", out, "-m", alphabet_model(), "-n",
+        "3"};
     words.insert(words.end(), more.begin(), more.end());
     const Outcome outcome = run(words);
     CHECK(outcome.status == 0);
     std::string result;
-    const std::string records = content_of(place().path() / "out");
-    for (std::size_t begin = 0, end; (end = records.find('\n', begin)) != records.npos; begin = end + 1) {
+    const std::string records = read_bytes(place().path() / "out");
+    for (std::size_t begin = 0, end; (end = records.find('\n', begin)) != records.npos;
+         begin = end + 1) {
       result += json::parse(records.substr(begin, end - begin))["text"].get<std::string>() + '|';
     }
     return result;
@@ -94,8 +91,8 @@ TEST_CASE("bytes that are not UTF-8 are read as they are") {
 }
 
 TEST_CASE("a talk reads lines from Windows") {
-  const Outcome outcome =
-      run({"-i", "-m", alphabet_model(), "-n", "3", "--greedy"}, {.input = kMark + "ab\r\nklm\r\n"});
+  const Outcome outcome = run({"-i", "-m", alphabet_model(), "-n", "3", "--greedy"},
+                              {.input = kMark + "ab\r\nklm\r\n"});
   CHECK(outcome.out == "cde\nnop\n");
   CHECK(outcome.err == "");
 }
@@ -107,7 +104,8 @@ TEST_CASE("the column of an error counts the characters that an editor counts") 
   CHECK(error("{\"text\" 1}").find("invalid JSON at column 9") != std::string::npos);
   CHECK(error(kMark + "{\"text\" 1}").find("invalid JSON at column 9") != std::string::npos);
   // An e with an accent has two bytes, but is one character.
-  CHECK(error("{\"\xc3\xa9\xc3\xa9\xc3\xa9t\" 1}").find("invalid JSON at column 9") != std::string::npos);
+  CHECK(error("{\"\xc3\xa9\xc3\xa9\xc3\xa9t\" 1}").find("invalid JSON at column 9") !=
+        std::string::npos);
 }
 
 TEST_CASE("a model may have an accent in its name, and a separator at its end") {

@@ -98,16 +98,6 @@ Outcome alone(Job job) {
                     [&] { return generate(session, job.prompt, job.options, job.sink(streamed)); });
 }
 
-class Dice {
- public:
-  explicit Dice(unsigned seed) : random_(seed) {}
-  std::size_t up_to(std::size_t most) { return random_() % (most + 1); }
-  bool one_in(std::size_t n) { return up_to(n - 1) == 0; }
-
- private:
-  std::mt19937 random_;
-};
-
 // Returns a draft model: a copy in int8 or f16, the first of the two layers, or both layers with
 // too few positions for some texts.
 const Model& random_draft(Dice& dice) {

@@ -35,9 +35,7 @@ const fs::path kAdapters = fs::path(GPT2_TEST_DATA) / "oracle/adapters";
 const fs::path kBase = kAdapters / "base";
 const fs::path kOne = kAdapters / "c_attn_only";
 
-std::string content(const fs::path& file) { return read_file(file, 1 << 24); }
-
-nlohmann::json json_of(const fs::path& file) { return nlohmann::json::parse(content(file)); }
+nlohmann::json json_of(const fs::path& file) { return nlohmann::json::parse(read_bytes(file)); }
 
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(),
@@ -123,7 +121,7 @@ TemporaryDirectory& changed(TemporaryDirectory& directory, const nlohmann::json&
   config["base_model_name_or_path"] = fs::absolute(kBase).string();
   config.update(changes);
   directory.write("adapter_config.json", config.dump());
-  directory.write("adapter_model.safetensors", content(from / "adapter_model.safetensors"));
+  directory.write("adapter_model.safetensors", read_bytes(from / "adapter_model.safetensors"));
   return directory;
 }
 
@@ -219,7 +217,7 @@ TEST_CASE("refused: adapters that cannot be merged, and settings that change mor
     check_refused([&] { (void)Model::load(directory.path()); }, {"adapter_"}, code);
   }
   TemporaryDirectory alone, quantized;
-  alone.write("adapter_config.json", content(kOne / "adapter_config.json"));
+  alone.write("adapter_config.json", read_bytes(kOne / "adapter_config.json"));
   check_refused([&] { (void)Model::load(alone.path(), {.base = kBase.string()}); },
                 {"adapter_model.safetensors", "adapter_model.bin"}, ErrorCode::not_found);
   const fs::path int8 = quantized.path() / "int8";
@@ -285,8 +283,8 @@ TEST_CASE("the base is found by the adapter's name for it, or given") {
   CHECK(logits_of(Model::load(directory.path(), with_base)) == expected);
   CHECK(logits_of(Model::load(directory.path() / "adapter_config.json", with_base)) == expected);
 
-  const std::string config = content(kOne / "adapter_config.json");
-  const std::string tensors = content(kOne / "adapter_model.safetensors");
+  const std::string config = read_bytes(kOne / "adapter_config.json");
+  const std::string tensors = read_bytes(kOne / "adapter_model.safetensors");
   const MemoryFile files[] = {
       {.name = "adapter_config.json", .bytes = std::as_bytes(std::span(config))},
       {.name = "adapter_model.safetensors", .bytes = std::as_bytes(std::span(tensors))}};
@@ -319,7 +317,7 @@ TEST_CASE("the side files are the adapter's own, or else those of its base") {
   base.write("generation_config.json", R"({"do_sample": true, "top_k": 7})");
   const auto write_tokenizer = [](const TemporaryDirectory& to) {
     for (const char* name : {"vocab.json", "merges.txt"}) {
-      to.write(name, content(bundled::kDirectory / name));
+      to.write(name, read_bytes(bundled::kDirectory / name));
     }
   };
   write_tokenizer(base);

@@ -50,30 +50,12 @@ struct Subject {
   std::vector<std::vector<float>> expected;
 };
 
-// The random numbers of one trial. std::uniform_int_distribution is not used, because it differs
-// between standard libraries.
-class Dice {
- public:
-  explicit Dice(unsigned seed) : random_(seed) {}
-
-  std::size_t up_to(std::size_t most) { return random_() % (most + 1); }
-  bool one_in(std::size_t n) { return up_to(n - 1) == 0; }
-
-  // Returns a number from 1 to `most`. Small numbers are as likely as large ones.
-  std::size_t of_any_size(std::size_t most) {
-    std::size_t limit = 1;
-    while (limit < most && !one_in(6)) limit *= 2;
-    return 1 + up_to(std::min(limit, most) - 1);
-  }
-
-  template <class T>
-  void shuffle(std::vector<T>& values) {
-    for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[up_to(i - 1)]);
-  }
-
- private:
-  std::mt19937 random_;
-};
+// Returns a number from 1 to `most`. Small numbers are as likely as large ones.
+std::size_t of_any_size(Dice& dice, std::size_t most) {
+  std::size_t limit = 1;
+  while (limit < most && !dice.one_in(6)) limit *= 2;
+  return 1 + dice.up_to(std::min(limit, most) - 1);
+}
 
 // Some sequences, in the state to which the passes so far have brought them.
 class Trial {
@@ -101,7 +83,9 @@ class Trial {
       if (rewinds && position > 0) session.rewind(dice_.up_to(position - 1));
       if (!dice_.one_in(4)) members.push_back(i);
     }
-    dice_.shuffle(members);
+    for (std::size_t i = members.size(); i > 1; --i) {
+      std::swap(members[i - 1], members[dice_.up_to(i - 1)]);
+    }
     std::vector<Piece> pieces;
     for (const std::size_t i : members) pieces.push_back(draw_piece(i, one_token_each));
     return compare(pieces);
@@ -119,14 +103,14 @@ class Trial {
   void begin(std::size_t i) {
     const std::size_t room = sessions_[i].capacity();
     const std::size_t most = room - dice_.up_to(room / 8);
-    const std::size_t tokens = dice_.one_in(4) ? dice_.of_any_size(room) : most;
+    const std::size_t tokens = dice_.one_in(4) ? of_any_size(dice_, room) : most;
     sessions_[i].forward(std::span(subject_.texts[i]).first(tokens));
   }
 
   Piece draw_piece(std::size_t i, bool one_token) {
     const std::size_t begin = sessions_[i].position();
     const std::size_t room = sessions_[i].capacity() - begin;
-    const std::size_t tokens = one_token ? 1 : dice_.of_any_size(room);
+    const std::size_t tokens = one_token ? 1 : of_any_size(dice_, room);
     const std::size_t wanted = dice_.one_in(3) ? dice_.up_to(tokens) : 1;
     const std::size_t vocab_size = subject_.model.config().vocab_size;
     return {i, begin, begin + tokens, std::vector<float>(wanted * vocab_size)};

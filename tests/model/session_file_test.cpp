@@ -40,8 +40,6 @@ const TemporaryDirectory& place() {
   return directory;
 }
 
-std::string read_bytes(const fs::path& path) { return read_file(path, 1 << 24); }
-
 // Returns the name of a file that the tests of this program share.
 fs::path file() { return place().path() / "session"; }
 

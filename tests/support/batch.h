@@ -1,8 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "support/command.h"
@@ -27,8 +25,7 @@ struct Batch {
   }
 
   [[nodiscard]] std::string read(const std::string& name = "out") const {
-    std::ifstream file(directory.path() / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+    return read_bytes(directory.path() / name);
   }
 
   [[nodiscard]] std::vector<nlohmann::json> records() const { return json_lines(read()); }

@@ -5,19 +5,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <stdexcept>
 
+#include "support/temporary_directory.h"
+
 namespace gpt2::test {
 namespace {
-
-std::string read(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw std::runtime_error("cannot read " + file.string());
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 template <class T>
 std::vector<double> convert(const char* data, std::size_t count) {
@@ -46,8 +40,8 @@ constexpr float kRemoved = -std::numeric_limits<float>::infinity();
 }  // namespace
 
 Golden::Golden(const std::filesystem::path& json_file)
-    : json(nlohmann::json::parse(read(json_file))),
-      bytes_(read(json_file.parent_path() / json.at("bin").get<std::string>())) {}
+    : json(nlohmann::json::parse(read_bytes(json_file))),
+      bytes_(read_bytes(json_file.parent_path() / json.at("bin").get<std::string>())) {}
 
 std::vector<std::size_t> Golden::shape(const std::string& name) const {
   return json.at("tensors").at(name).at("shape").get<std::vector<std::size_t>>();

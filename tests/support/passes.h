@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <random>
 #include <span>
 #include <vector>
 
@@ -32,6 +33,18 @@ namespace gpt2::test {
 
 /// Appends the tokens in one pass and returns the logits after each of them.
 [[nodiscard]] std::vector<float> all_logits(Session& session, std::span<const TokenId> tokens);
+
+/// Random numbers that are the same with every standard library, as those of
+/// std::uniform_int_distribution are not.
+class Dice {
+ public:
+  explicit Dice(unsigned seed) : random_(seed) {}
+  std::size_t up_to(std::size_t most) { return random_() % (most + 1); }
+  bool one_in(std::size_t n) { return up_to(n - 1) == 0; }
+
+ private:
+  std::mt19937 random_;
+};
 
 /// Compares bit by bit, so that 0 differs from -0, and a NaN equals a NaN with the same bits.
 [[nodiscard]] bool same_bits(std::span<const float> a, std::span<const float> b);

@@ -1,6 +1,7 @@
 #include "support/temporary_directory.h"
 
 #include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
 
@@ -27,6 +28,11 @@ std::filesystem::path TemporaryDirectory::write(std::string_view name,
   std::ofstream(file, std::ios::binary)
       .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   return file;
+}
+
+std::string read_bytes(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 }  // namespace gpt2::test

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace gpt2::test {
@@ -21,5 +22,8 @@ class TemporaryDirectory {
  private:
   std::filesystem::path path_;
 };
+
+/// Returns the content of a file, or "" if it cannot be read.
+[[nodiscard]] std::string read_bytes(const std::filesystem::path& file);
 
 }  // namespace gpt2::test
