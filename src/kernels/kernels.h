@@ -189,7 +189,7 @@ struct Walk {
 
 /// A kernel, compiled for several walks. All walks give the same bits. Which one is the fastest
 /// depends on the prefetchers of the CPU and on the shape of the weights, so an engine finds it out
-/// while it runs (model/walk_choices.h).
+/// while it runs (model/workspace.h).
 template <class Kernel>
 struct Walks {
   std::size_t count;                ///< the number of walks, all of which suit a single row

@@ -5,7 +5,7 @@
 
 #include "base/team.h"
 #include "gpt2/runtime.h"
-#include "model/weights.h"
+#include "model/loading.h"
 
 namespace gpt2 {
 namespace {

@@ -1,4 +1,4 @@
-#include "model/adapter.h"
+#include "model/loading.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,6 @@
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/team.h"
-#include "formats/checkpoint.h"
 #include "gpt2/runtime.h"
 #include "model/adapter_settings.h"
 #include "model/config_json.h"
@@ -18,7 +17,6 @@
 namespace gpt2 {
 namespace {
 
-namespace fs = std::filesystem;
 using Floats = std::vector<float>;
 using StoredTensors = std::map<std::string, const TensorTable::value_type*>;
 

@@ -1,4 +1,4 @@
-#include "model/attention.h"
+#include "model/block.h"
 
 #include <algorithm>
 

@@ -1,14 +1,12 @@
-#include "model/convert.h"
+#include "model/loading.h"
 
 #include <cstdint>
 #include <cstring>
 
-#include "base/aligned_buffer.h"
 #include "base/fail.h"
 #include "base/float16.h"
 #include "base/team.h"
 #include "gpt2/runtime.h"
-#include "model/quantize.h"
 
 namespace gpt2 {
 namespace {
@@ -25,9 +23,9 @@ void narrow(std::byte* y, const float* x, std::size_t n, FloatType type) {
   }
 }
 
-void convert_floats(Team& team, std::byte* to, FloatType to_type, const Weight& from,
-                    FloatType from_type) {
+void convert_floats(Team& team, std::byte* to, FloatType to_type, const Weight& from) {
   constexpr std::size_t kRun = 4096;  // elements widened at a time
+  const FloatType from_type = *from.float_type();
   const auto widen = widen_kernel(from_type);
   team.for_ranges(from.size(), kRun, [&](std::size_t begin, std::size_t end, int) {
     float values[kRun];
@@ -36,27 +34,16 @@ void convert_floats(Team& team, std::byte* to, FloatType to_type, const Weight& 
   });
 }
 
-void quantize(Team& team, std::byte* to, WeightType to_type, const Weight& from,
-              FloatType from_type) {
-  const StoredMatrix matrix{.data = from.data,
-                            .element_size = element_bytes(from_type),
-                            .widen = widen_kernel(from_type),
-                            .k = from.k,
-                            .n = from.n,
-                            .k_major = from.layout == Weight::Layout::kn};
-  const bool is_int8 = to_type == WeightType::int8;
-  const auto quantize_block = is_int8 ? quantize_int8 : quantize_int4;
+void quantize(Team& team, std::byte* to, WeightType type, const Weight& from) {
   const std::size_t panels = ceil_div(from.n, kPanel);
-  const std::size_t blocks = ceil_div(from.k, is_int8 ? kInt8Block : kInt4Block);
+  const std::size_t blocks = ceil_div(from.k, Weight{.type = type}.block());
   // The blocks are quantized in the order of the source, so that each thread reads long runs of it.
   constexpr std::size_t kRun = 16;  // blocks quantized at a time
   team.for_ranges(panels * blocks, kRun, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t i = begin; i < end; ++i) {
-      if (matrix.k_major) {
-        quantize_block(to, matrix, i % panels, i / panels);
-      } else {
-        quantize_block(to, matrix, i / blocks, i % blocks);
-      }
+      const bool is_kn = from.layout == Weight::Layout::kn;
+      quantize_block(to, type, from, is_kn ? i % panels : i / blocks,
+                     is_kn ? i / panels : i % blocks);
     }
   });
 }
@@ -111,9 +98,9 @@ void convert_all(Transformer& transformer, WeightType type, std::span<const Mapp
     Weight changed = in_new_type(weight);
     changed.data = to;
     if (const auto floats = changed.float_type()) {
-      convert_floats(team, to, *floats, weight, *weight.float_type());
+      convert_floats(team, to, *floats, weight);
     } else {
-      quantize(team, to, changed.type, weight, *weight.float_type());
+      quantize(team, to, changed.type, weight);
     }
     for (const MappedFile& file : files) file.drop_pages({weight.data, weight.bytes()});
     to += room_of(changed);

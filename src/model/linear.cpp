@@ -1,4 +1,4 @@
-#include "model/linear.h"
+#include "model/block.h"
 
 #include <algorithm>
 

@@ -6,13 +6,9 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/system/threads.h"
-#include "formats/checkpoint.h"
-#include "formats/model_files.h"
 #include "kernels/kernels.h"
 #include "model/config_json.h"
-#include "model/convert.h"
-#include "model/transformer.h"
-#include "model/weights.h"
+#include "model/loading.h"
 
 namespace gpt2 {
 namespace {

@@ -73,4 +73,15 @@ struct Weight {
   [[nodiscard]] Weight columns(std::size_t begin, std::size_t end) const noexcept;
 };
 
+/// Quantizes block `block` of panel `panel` (kernels.h) of w, a matrix of floats, to int8 or int4,
+/// and stores it at its position in `quantized`, which is the address of panel 0. Threads can share
+/// out the blocks. The bytes are the same on every machine.
+///
+/// For int8, the scale of a column is its largest magnitude / 127, rounded to f16, and the codes
+/// are the nearest ones for the rounded scale. For int4, tries several scales, which may be
+/// negative, and takes the one with the min squared error. If a weight is NaN or infinite, the
+/// scale is NaN.
+void quantize_block(std::byte* quantized, WeightType type, const Weight& w, std::size_t panel,
+                    std::size_t block);
+
 }  // namespace gpt2

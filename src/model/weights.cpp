@@ -1,4 +1,4 @@
-#include "model/weights.h"
+#include "model/loading.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,11 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "base/aligned_buffer.h"
 #include "base/fail.h"
-#include "gpt2/model.h"
-#include "model/adapter.h"
-#include "model/convert.h"
 
 namespace gpt2 {
 namespace {

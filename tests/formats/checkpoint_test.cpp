@@ -181,9 +181,7 @@ TEST_CASE("refused: files that are not weights, alone or in a directory") {
     const char* fact;
   };
   const Foreign cases[] = {
-      {"gpt2.Q4_K.gguf", "GGUF", "a GGUF file of llama.cpp"},
       {"model.bin", std::string("\6\0\0\0\x17\0TransformerDecoderSpec\0", 29), "CTranslate2"},
-      {"gpt2_124M.bin", "\xc6\xd7\x34\x01\3", "llm.c"},
       {"model.safetensors", "\n <html><body>", "HTML"},
       {"model.safetensors", "<!doctype html>", "HTML"},
   };

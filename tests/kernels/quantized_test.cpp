@@ -1,5 +1,5 @@
 // Tests int8 and int4: quantizing weights, quantizing rows, and the products of both.
-#include "model/quantize.h"
+#include "model/weight.h"
 #include "support/catch.h"
 #include "support/kernel_test.h"
 
@@ -12,8 +12,7 @@ namespace {
 struct Format {
   const char* name;
   std::size_t block, block_bytes;
-  decltype(&quantize_int8) pack;
-  decltype(&dequantize_int8) dequantize;
+  WeightType type;
   Walks<Kernels::QuantizedMatmulKernel> Kernels::*matmul;
   Kernels::QuantizeKernel Kernels::*quantize_row;
 
@@ -23,32 +22,28 @@ struct Format {
 const Format kInt8 = {"int8",
                       kInt8Block,
                       kInt8BlockBytes,
-                      quantize_int8,
-                      dequantize_int8,
+                      WeightType::int8,
                       &Kernels::matmul_int8,
                       &Kernels::quantize_row_int8};
 const Format kInt4 = {"int4",
                       kInt4Block,
                       kInt4BlockBytes,
-                      quantize_int4,
-                      dequantize_int4,
+                      WeightType::int4,
                       &Kernels::matmul_int4,
                       &Kernels::quantize_row_int4};
 
-StoredMatrix stored(const std::vector<float>& w, std::size_t k, std::size_t n, bool k_major) {
-  return {reinterpret_cast<const std::byte*>(w.data()),
-          sizeof(float),
-          kScalarKernels.widen_f32,
-          k,
-          n,
-          k_major};
+Weight stored(const std::vector<float>& w, std::size_t k, std::size_t n, bool k_major) {
+  return {reinterpret_cast<const std::byte*>(w.data()), WeightType::f32,
+          k_major ? Weight::Layout::kn : Weight::Layout::nk, k, n};
 }
 
-std::vector<std::byte> quantized(const Format& format, const StoredMatrix& w) {
+std::vector<std::byte> quantized(const Format& format, const Weight& w) {
   const std::size_t panels = ceil_div(w.n, kPanel);
   std::vector<std::byte> bytes(panels * format.blocks(w.k) * format.block_bytes, std::byte{0xee});
   for (std::size_t panel = 0; panel < panels; ++panel) {
-    for (std::size_t b = 0; b < format.blocks(w.k); ++b) format.pack(bytes.data(), w, panel, b);
+    for (std::size_t b = 0; b < format.blocks(w.k); ++b) {
+      quantize_block(bytes.data(), format.type, w, panel, b);
+    }
   }
   return bytes;
 }
@@ -286,11 +281,12 @@ TEST_CASE("quantized weights lie where kernels.h says, and are close to the orig
       const std::size_t k = 70, n = 45;
       const std::vector<float> w = Random(5).normal(k * n);
       const std::vector<std::byte> bytes = quantized(format, stored(w, k, n, k_major));
+      const Weight packed = {bytes.data(), format.type, Weight::Layout::nk, k, n};
       INFO(format.name << (k_major ? " [k, n]" : " [n, k]"));
       std::size_t wrong = 0;
       for (std::size_t column = 0; column < n; ++column) {
         std::vector<float> y(k);
-        format.dequantize(y.data(), bytes.data(), k, column);
+        packed.read_row(y.data(), column);
         for (std::size_t i = 0; i < k; ++i) {
           const PackedWeight p = weight_at(format, bytes, format.blocks(k), i, column);
           const float original = w[k_major ? i * n + column : column * k + i];

@@ -1,10 +1,9 @@
-// Tests LoRA adapters of PEFT: the goldens, and what a golden cannot show.
+// Tests what loading_test, which compares the logits, does not show of LoRA adapters of PEFT.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -19,7 +18,6 @@
 #include "model/adapter_settings.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
-#include "support/golden.h"
 #include "support/passes.h"
 #include "support/refusal.h"
 #include "support/safetensors_writer.h"
@@ -36,12 +34,6 @@ const fs::path kBase = kAdapters / "base";
 const fs::path kOne = kAdapters / "c_attn_only";
 
 nlohmann::json json_of(const fs::path& file) { return nlohmann::json::parse(read_bytes(file)); }
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 std::vector<float> logits_of(const Model& model, const std::vector<TokenId>& ids = {3, 17, 42, 5}) {
   Session session(model);
@@ -91,29 +83,6 @@ void check_merged(const Model& model, const fs::path& folder) {
   CHECK(compared == merged.size());
 }
 
-// Returns the message of a refusal, or "" after comparing an adapter with its golden.
-std::string outcome_of(const fs::path& folder, const nlohmann::json& golden) {
-  try {
-    const Model model = Model::load(folder);
-    if (golden["verdict"] != "loads") return "";
-    if (folder != kBase) {
-      check_merged(model, folder);
-      CHECK(model.description().base == folder / "../base");
-    }
-    const std::vector<float> logits = logits_of(model, ids_of(golden["ids"]));
-    double worst = 0.0;
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-      const double expected = golden["logits"][i / 64][i % 64];
-      worst = std::max(worst, std::abs(static_cast<double>(logits[i]) - expected));
-    }
-    CHECK(logits.size() == 8 * 64);
-    CHECK(worst < 2e-4);
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-
 // A directory with an adapter, of which `changes` replace members of the config.
 TemporaryDirectory& changed(TemporaryDirectory& directory, const nlohmann::json& changes,
                             const fs::path& from = kOne) {
@@ -127,20 +96,17 @@ TemporaryDirectory& changed(TemporaryDirectory& directory, const nlohmann::json&
 
 }  // namespace
 
-TEST_CASE("every adapter gives PEFT's matrices and logits, or is refused by name") {
-  std::size_t folders = 0;
-  for (const auto& entry : fs::directory_iterator(kAdapters)) {
-    CAPTURE(entry.path().filename().string());
-    const nlohmann::json golden = json_of(entry.path() / "expected.json");
-    const std::string message = outcome_of(entry.path(), golden);
-    CAPTURE(message);
-    CHECK((message == "") == (golden["verdict"] == "loads"));
-    for (const auto& fact : golden.value("message_must_name", nlohmann::json::array())) {
-      CHECK(lower(message).find(lower(fact)) != std::string::npos);
-    }
-    ++folders;
+TEST_CASE("every adapter gives PEFT's matrices, and leaves the others as they are") {
+  std::size_t checked = 0;
+  for (const fs::path& folder : fs::directory_iterator(kAdapters)) {
+    if (!fs::exists(folder / "merged.safetensors")) continue;
+    CAPTURE(folder);
+    const Model model = Model::load(folder);
+    check_merged(model, folder);
+    CHECK(model.description().base == folder / "../base");
+    ++checked;
   }
-  CHECK(folders == 42);
+  CHECK(checked == 25);
 }
 
 TEST_CASE("patterns of modules match as in PEFT") {

@@ -1,6 +1,6 @@
 // Tests that quantized weights have exactly the bytes that the plain algorithm below gives, for any
 // weights, sizes, layouts and types, on every instruction set.
-#include "model/quantize.h"
+#include "model/weight.h"
 
 #include <array>
 #include <limits>
@@ -82,12 +82,13 @@ void expect_int4(std::byte* block, const float* w, std::size_t column) {
 struct Format {
   const char* name;
   std::size_t block, block_bytes;
-  decltype(&quantize_int8) quantize;
+  WeightType type;
   decltype(&expect_int8) expect;
 };
 
-constexpr Format kFormats[] = {{"int8", kInt8Block, kInt8BlockBytes, quantize_int8, expect_int8},
-                               {"int4", kInt4Block, kInt4BlockBytes, quantize_int4, expect_int4}};
+constexpr Format kFormats[] = {
+    {"int8", kInt8Block, kInt8BlockBytes, WeightType::int8, expect_int8},
+    {"int4", kInt4Block, kInt4BlockBytes, WeightType::int4, expect_int4}};
 
 /// The bytes of a matrix whose element (k, n) is w[n * depth + k].
 std::vector<std::byte> expected_bytes(const Format& format, const std::vector<float>& w,
@@ -112,18 +113,18 @@ std::vector<std::byte> expected_bytes(const Format& format, const std::vector<fl
 
 struct StoredType {
   const char* name;
+  WeightType weight_type;
   std::size_t bytes;
-  decltype(Kernels::widen_f32) Kernels::*widen;
   std::uint32_t (*narrow)(float value);
   float (*widened)(std::uint32_t bits);
 };
 
 const StoredType kTypes[] = {
-    {"f32", 4, &Kernels::widen_f32, [](float x) { return std::bit_cast<std::uint32_t>(x); },
+    {"f32", WeightType::f32, 4, [](float x) { return std::bit_cast<std::uint32_t>(x); },
      [](std::uint32_t bits) { return std::bit_cast<float>(bits); }},
-    {"f16", 2, &Kernels::widen_f16, [](float x) { return std::uint32_t{to_f16(x)}; },
+    {"f16", WeightType::f16, 2, [](float x) { return std::uint32_t{to_f16(x)}; },
      [](std::uint32_t bits) { return from_f16(static_cast<std::uint16_t>(bits)); }},
-    {"bf16", 2, &Kernels::widen_bf16, [](float x) { return std::uint32_t{to_bf16(x)}; },
+    {"bf16", WeightType::bf16, 2, [](float x) { return std::uint32_t{to_bf16(x)}; },
      [](std::uint32_t bits) { return from_bf16(static_cast<std::uint16_t>(bits)); }}};
 
 /// A random weight. The kinds are those at which a fast algorithm could go another way: zeros of
@@ -179,15 +180,16 @@ void check(const Format& format, const StoredType& type, int kind, std::size_t k
     }
   }
   const std::vector<std::byte> expected = expected_bytes(format, w, k, n);
+  const auto layout = k_major ? Weight::Layout::kn : Weight::Layout::nk;
   const std::string before(isa_name());
   for (const std::string& isa : available_isas()) {
     INFO(isa);
     force_isa(isa);
-    const StoredMatrix matrix{stored.data(), type.bytes, kernels().*type.widen, k, n, k_major};
+    const Weight matrix = {stored.data(), type.weight_type, layout, k, n};
     Guarded<std::byte> actual(std::vector<std::byte>(expected.size(), std::byte{0xee}));
     for (std::size_t panel = 0; panel < ceil_div(n, kPanel); ++panel) {
       for (std::size_t block = 0; block < ceil_div(k, format.block); ++block) {
-        format.quantize(actual.data(), matrix, panel, block);
+        quantize_block(actual.data(), format.type, matrix, panel, block);
       }
     }
     CHECK(std::memcmp(actual.data(), expected.data(), expected.size()) == 0);

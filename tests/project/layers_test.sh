@@ -155,7 +155,7 @@ plant() {
 }
 
 plant 'base must not include tensor/matrix.h' src/base/team.h '#include "tensor/matrix.h"'
-plant 'text must not include model/linear.h' src/text/bpe.h '#include "model/linear.h"'
+plant 'text must not include model/block.h' src/text/bpe.h '#include "model/block.h"'
 plant 'text must not include gpt2/session.h' include/gpt2/tokenizer.h '#include "gpt2/session.h"'
 plant 'which belongs to no known layer' src/model/block.h '#include "attic/block.h"'
 plant 'kernels include nothing but kernels' src/kernels/norm.h '#include <vector>'
@@ -163,13 +163,13 @@ plant 'threads belong in' src/model/attention.cpp 'std::thread helper;'
 plant 'threads belong in' src/base/system/threads_linux.cpp '#pragma omp parallel'
 plant 'belongs in a source for one system' src/base/new_file.cpp '#include <unistd.h>'
 plant 'belongs in a source for one system' src/base/system/files.h '#include <windows.h>'
-plant 'belongs in a source for one system' src/model/linear.h '#ifdef _WIN32'
+plant 'belongs in a source for one system' src/model/block.h '#ifdef _WIN32'
 plant 'give the same bits on every machine' src/generate/score/score.cpp 'double x = std::exp(1.0);'
-plant 'cli must not include model/linear.h' src/cli/model.h '#include "model/linear.h"'
+plant 'cli must not include model/block.h' src/cli/model.h '#include "model/block.h"'
 plant 'c_api must not include tensor/matrix.h' src/c_api/guard.h '#include "tensor/matrix.h"'
 mapfile -t many < <(yes 'int x;' | head -n "$max_file")
 plant ' lines' src/tensor/matrix.h "${many[@]}"
-plant 'void f(): 52 lines' src/model/linear.h 'void f() {' "${many[@]:0:50}" '}'
+plant 'void f(): 52 lines' src/model/block.h 'void f() {' "${many[@]:0:50}" '}'
 sed -i 's/Example:/For instance:/' "$scratch/include/gpt2/version.h"
 expected+=('^include/gpt2/version.h.*no example')
 
