@@ -79,13 +79,12 @@ bool has_valid_headers(MHD_Connection* connection) {
   return is_valid;
 }
 
-bool has_one_length(MHD_Connection* connection) {
+bool has_one_length(MHD_Connection* connection, const char* version) {
   const std::size_t lengths = count_headers(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
   const std::size_t codings = count_headers(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING);
-  if (codings == 1 &&
-      strcasecmp(header_of(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING), "chunked") != 0) {
-    return false;
-  }
+  const char* const coding = header_of(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+  const bool is_old = std::strcmp(version, MHD_HTTP_VERSION_1_0) == 0;
+  if (codings == 1 && (is_old || strcasecmp(coding, "chunked") != 0)) return false;
   const char* const length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
   return lengths + codings <= 1 && std::strspn(length, "0123456789") == std::strlen(length);
 }
@@ -102,8 +101,8 @@ std::optional<HttpAnswer> refuse_body(MHD_Connection* connection, std::size_t ma
                                   ": send it without compression"));
 }
 
-bool takes_refused_body(MHD_Connection* connection) {
-  if (!has_one_length(connection)) return false;  // where the body ends is uncertain
+bool takes_refused_body(MHD_Connection* connection, const char* version) {
+  if (!has_one_length(connection, version)) return false;  // where the body ends is uncertain
   if (count_headers(connection, MHD_HTTP_HEADER_EXPECT) != 0) return false;  // nothing is sent yet
   const char* const length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
   return std::strtoull(length, nullptr, 10) <= kMaxThrownAway;

@@ -27,10 +27,10 @@ namespace gpt2::serve {
 /// carriage return in a value, may mean different things to the two as well.
 [[nodiscard]] bool has_valid_headers(MHD_Connection* connection);
 
-/// Whether the headers say in one way where the body ends. A request with two lengths may be one
-/// request for this server and two for a proxy before it, which lets a client slip a request past
-/// the proxy.
-[[nodiscard]] bool has_one_length(MHD_Connection* connection);
+/// Whether the headers say in one way where the body ends. A request with two lengths, or one of
+/// HTTP/1.0 in chunks, which 1.0 does not have, may be one request for this server and two for a
+/// proxy before it, which lets a client slip a request past the proxy.
+[[nodiscard]] bool has_one_length(MHD_Connection* connection, const char* version);
 
 /// Returns the answer to a request whose headers announce a body that is longer than max_body bytes
 /// or compressed, or nothing if it may be received.
@@ -40,7 +40,7 @@ namespace gpt2::serve {
 /// Whether the body of a refused request is received, and thrown away, before the answer is sent.
 /// Otherwise the connection is closed while the client still sends, and then most clients report
 /// this instead of the answer.
-[[nodiscard]] bool takes_refused_body(MHD_Connection* connection);
+[[nodiscard]] bool takes_refused_body(MHD_Connection* connection, const char* version);
 
 /// Wakes the thread that serves, from any thread, when a connection has been resumed. libmicrohttpd
 /// has a channel of its own for this (MHD_USE_ITC), but not if the caller runs its loop.

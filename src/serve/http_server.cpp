@@ -87,7 +87,7 @@ struct HttpServer::Impl {
   void sweep();
 
   MHD_Result take(MHD_Connection* connection, const char* url, const char* method,
-                  const char* upload, std::size_t& upload_size, void*& context);
+                  const char* version, const char* upload, std::size_t& upload_size, void*& context);
   void open(MHD_Connection* connection, void*& context);
   void close(void*& context);
   void complete(MHD_Connection* connection, void*& context, bool is_complete);
@@ -99,7 +99,7 @@ struct HttpServer::Impl {
   MHD_Daemon* daemon = nullptr;
 
  private:
-  [[nodiscard]] std::optional<HttpAnswer> refuse(MHD_Connection* connection,
+  [[nodiscard]] std::optional<HttpAnswer> refuse(MHD_Connection* connection, const char* version,
                                                  const HttpRequest& request) const;
   void receive(Exchange& exchange, std::string_view piece);
   void read_headers(MHD_Connection* connection, const char* url, const char* method,
@@ -137,10 +137,11 @@ std::size_t unescape(void*, MHD_Connection*, char* text) {
 
 MHD_Daemon* start(int listener, HttpServer::Impl* impl) {
   const auto take = [](void* self, MHD_Connection* connection, const char* url, const char* method,
-                       const char*, const char* upload, std::size_t* upload_size, void** context) {
+                       const char* version, const char* upload, std::size_t* upload_size,
+                       void** context) {
     try {
-      return static_cast<HttpServer::Impl*>(self)->take(connection, url, method, upload,
-                                                        *upload_size, *context);
+      return static_cast<HttpServer::Impl*>(self)->take(connection, url, method, version,
+                                                        upload, *upload_size, *context);
     } catch (const std::exception&) {  // no memory: C cannot pass an exception on
       return MHD_NO;
     }
@@ -265,6 +266,7 @@ void HttpServer::Impl::bound_unread() {
 }
 
 std::optional<HttpAnswer> HttpServer::Impl::refuse(MHD_Connection* connection,
+                                                   const char* version,
                                                    const HttpRequest& request) const {
   if (!has_valid_headers(connection)) {
     // Where the next request begins is uncertain.
@@ -272,22 +274,23 @@ std::optional<HttpAnswer> HttpServer::Impl::refuse(MHD_Connection* connection,
     answer.headers.emplace_back("Connection", "close");
     return answer;
   }
-  if (!has_one_length(connection))
+  if (!has_one_length(connection, version))
     return error_answer(400, "expected one length of the body, as Content-Length or in chunks");
   if (auto answer = gate_(request)) return answer;
   return refuse_body(connection, limits_.max_body);
 }
 
 MHD_Result HttpServer::Impl::take(MHD_Connection* connection, const char* url, const char* method,
-                                  const char* upload, std::size_t& upload_size, void*& context) {
+                                  const char* version, const char* upload, std::size_t& upload_size,
+                                  void*& context) {
   has_progressed_ = true;
   if (context == nullptr) {
     if (tracked(connection) == nullptr) return MHD_NO;
     auto* const exchange = new Exchange;
     context = tracked(connection)->exchange = exchange;
     read_headers(connection, url, method, *exchange);
-    exchange->refusal = refuse(connection, exchange->request);
-    if (!exchange->refusal || takes_refused_body(connection)) return MHD_YES;
+    exchange->refusal = refuse(connection, version, exchange->request);
+    if (!exchange->refusal || takes_refused_body(connection, version)) return MHD_YES;
     return answer(connection, *exchange);
   }
   auto& exchange = *static_cast<Exchange*>(context);

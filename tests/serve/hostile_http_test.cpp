@@ -114,6 +114,8 @@ TEST_CASE("what is not clearly one request of HTTP is refused, and nothing after
         std::string("Host: example.com\r\n")}) {
     requests.push_back(raw(header, ""));
   }
+  const std::string old = "POST /v1/completions HTTP/1.0\r\nConnection: keep-alive\r\n";
+  requests.push_back(old + kChunked + "\r\n" + chunks);
   for (const std::string& request : requests) check_rejected(request);
   check_serves(server());
 }
