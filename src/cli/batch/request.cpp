@@ -151,7 +151,7 @@ void RequestReader::read_json(const std::string& text) {
 
 }  // namespace
 
-BatchRequest read_request(const Line& line, const BatchSettings& settings,
+BatchRequest read_request(const Line& line, bool is_plain, const BatchSettings& settings,
                           const GenerationOptions& defaults,
                           const std::optional<Tokenizer>& tokenizer, const Config& config) {
   BatchRequest request;
@@ -162,7 +162,7 @@ BatchRequest read_request(const Line& line, const BatchSettings& settings,
   RequestReader reader(request, settings, context);
   try {
     const std::string text = text_of(line);
-    if (settings.lines) {
+    if (is_plain) {
       reader.read_prompt(text);
     } else {
       reader.read_json(text);

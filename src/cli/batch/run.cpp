@@ -70,6 +70,7 @@ class BatchRun {
     std::optional<std::string> scored = {};     // the record, if the line has been scored
   };
 
+  void choose_format(const std::string& line);
   bool begin_line();
   void begin_run(Work& work);
   [[noreturn]] void refuse_records() const;
@@ -93,6 +94,7 @@ class BatchRun {
   const Config config_;
   GenerationOptions defaults_;
   LineReader lines_;
+  bool is_plain_ = false;  // whether each line is a prompt as plain text
   RecordReader records_;  // the records that OUT already has
   std::size_t line_ = 0;  // the number of the next line
   Scheduler scheduler_;
@@ -155,12 +157,23 @@ std::size_t BatchRun::texts_in_memory() const {
   return std::max(texts, work_.size());
 }
 
+// Decides by the first line and the options what the lines are.
+void BatchRun::choose_format(const std::string& line) {
+  const std::size_t begin = line.find_first_not_of(" \t\r");
+  const bool is_object = begin != std::string::npos && line[begin] == '{';
+  is_plain_ = settings_.lines || (!settings_.jsonl && !settings_.openai && !is_object);
+  if (!is_plain_ || tokenizer_ || settings_.defaults.tokens) return;
+  reject(input_.name(), ": line 1: expected a JSON object with \"token_ids\", because the model has "
+         "no tokenizer, found ", quote(line, 40), ": give --tokenizer, or --tokens for lines of ids");
+}
+
 // Reads the next line and begins those of its texts that have no records yet. Returns false if
 // there are no more lines.
 bool BatchRun::begin_line() {
   Line line;
   if (!lines_.next(line, hash_bytes(std::to_string(line_), hash_))) return false;
   RecordHead head = {.line = line_++, .id = hash_text(line.hash)};
+  if (head.line == 0) choose_format(line.text);
   if (!settings_.shard.takes(head.line)) return true;
   std::size_t written = 0;
   if (!records_.at_end()) written = records_.skip(head.line, head.id);
@@ -174,12 +187,7 @@ bool BatchRun::begin_line() {
       return true;
     }
   }
-  BatchRequest request = read_request(line, settings_, defaults_, tokenizer_, config_);
-  if (request.error && head.line == 0 && !settings_.lines && records_.offset() == 0 &&
-      line.text.find_first_not_of("{ \t\r") == 0) {
-    reject(input_.name(), ": line 1: expected a JSON object such as {\"prompt\": \"Once\"}, found ",
-           quote(line.text, 40), ": if each line is a prompt as plain text, give --lines");
-  }
+  BatchRequest request = read_request(line, is_plain_, settings_, defaults_, tokenizer_, config_);
   const CompletionRequest& completion = request.completion;
   const bool has_one_record = settings_.openai || request.error || request.scoring;
   head.custom_id = request.custom_id;

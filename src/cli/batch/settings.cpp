@@ -15,8 +15,9 @@ namespace {
 constexpr const char* kBatchExamples =
     R"(Each line of IN is a JSON object with a "prompt", or with "token_ids", and any options by
 HuggingFace's names; the options of the command line are the defaults. Lines of OpenAI's batch
-format ("custom_id", "url", "body") are understood, too. With --lines, each line is a prompt as
-plain text. IN may be -, which is standard input.
+format ("custom_id", "url", "body") are understood, too. If the first line does not begin with {,
+each line is a prompt as plain text; --lines or --jsonl decide otherwise. IN may be -, which is
+standard input.
 
   {"prompt": "Once upon a time", "max_new_tokens": 50, "stop": ["\n\n"]}
   {"custom_id": "a", "token_ids": [258, 401], "do_sample": false}
@@ -46,7 +47,7 @@ The exit status is 3 if the run is complete, but some lines have errors; that of
 Examples:
   gpt2 batch prompts.jsonl -o texts.jsonl
   gpt2 batch prompts.jsonl -o texts.jsonl -m gpt2 -n 100 --samples 4
-  gpt2 batch --lines prompts.txt -o texts.jsonl
+  gpt2 batch prompts.txt -o texts.jsonl
   gpt2 batch requests.jsonl -o answers.jsonl --format openai
   jq -Rc '{text: .}' sentences.txt | gpt2 batch - -o scores.jsonl
   mpirun -n 8 gpt2 batch prompts.jsonl -o texts.jsonl -t 4
@@ -55,6 +56,8 @@ Examples:
 void add_output_options(Options& options, BatchSettings& settings) {
   Writing& defaults = settings.defaults;
   options.add_switch("--lines", settings.lines, "Each line is a prompt as plain text, not JSON");
+  options.add_switch("--jsonl", settings.jsonl, "Each line is a JSON object").excluded = {
+      "--lines"};
   options.add_switch("--tokens", defaults.tokens,
                      "Read and write token ids alone; needs no tokenizer");
   options.add_choice("--format", "gpt2|openai",
@@ -122,7 +125,7 @@ BatchSettings read_batch_settings(const Arguments& arguments) {
   Options options("gpt2 batch",
                   "Continues or scores every line of a file; resumes a run that was interrupted",
                   kBatchExamples);
-  options.add_file("IN", settings.input, "The prompts, one JSON object a line").is_required = true;
+  options.add_file("IN", settings.input, "The prompts, one a line").is_required = true;
   options.add_file("-o,--output", settings.output, "Append the texts to FILE; resume where it ends")
       .is_required = true;
   add_model_options(options, settings.model);
