@@ -10,8 +10,35 @@
 
 namespace gpt2 {
 
+namespace {
+
+void append_json(std::string& text, const Json& value) {
+  if (value.is_number_float() && std::isfinite(value.get<double>())) {
+    const std::string digits = concat(value.get<double>());
+    text += digits;
+    if (digits.find_first_of(".e") == std::string::npos) text += ".0";
+  } else if (value.is_structured()) {
+    text += value.is_object() ? '{' : '[';
+    for (auto item = value.begin(); item != value.end(); ++item) {
+      if (item != value.begin()) text += ',';
+      if (value.is_object()) {
+        append_json(text, item.key());
+        text += ':';
+      }
+      append_json(text, *item);
+    }
+    text += value.is_object() ? '}' : ']';
+  } else {
+    text += value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+}
+
+}  // namespace
+
 std::string json_text(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text;
+  append_json(text, value);
+  return text;
 }
 
 Json likely_json(const std::optional<Tokenizer>& tokenizer, TokenId id, float logprob) {

@@ -16,6 +16,7 @@ namespace gpt2 {
 using Json = nlohmann::ordered_json;
 
 /// Returns a JSON value as text on one line, with U+FFFD in place of bytes that are not UTF-8.
+/// Numbers have as few digits as they need to be read back, which those of the JSON library lack.
 [[nodiscard]] std::string json_text(const Json& value);
 
 /// Returns the object that JSON has for a token and its log-probability: its id, its text if there
