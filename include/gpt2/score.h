@@ -140,8 +140,8 @@ struct Estimate {
 /// they tend to be easy or hard to predict together.
 struct Perplexity {
   std::size_t tokens = 0;   ///< the number of scored tokens
-  std::size_t words = 0;    ///< how many words begin in these tokens, at the start of the text or
-                            ///< after ASCII white space
+  std::size_t words = 0;    ///< how many words begin in these tokens, at the start of the text,
+                            ///< also behind an end-of-text token, or after ASCII white space
   std::size_t bytes = 0;    ///< the number of bytes of these tokens
   std::size_t windows = 0;  ///< how many windows score a token
   double nll = 0.0;         ///< S, in nats

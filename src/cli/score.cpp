@@ -50,6 +50,7 @@ struct ScoreSettings {
   ModelSettings model;
   std::string file = "-";
   bool tokens = false;
+  bool bos = false;
   bool per_line = false;
   bool jsonl = false;
   bool choices = false;
@@ -95,6 +96,8 @@ ScoreSettings read_score_settings(const Arguments& arguments) {
                      "Tokens between the beginnings of windows; 0: 512, or half a window if that "
                      "is less");
   options.add_switch("--tokens", settings.tokens, "Read token ids; needs no tokenizer");
+  options.add_switch("--bos", settings.bos,
+                     "Put the end-of-text token before each text, so that its first token counts");
   add_format_options(options, settings);
   options.parse(arguments);
   settings.model.find();
@@ -124,7 +127,10 @@ struct Scorer {
   std::optional<Tokenizer> tokenizer;
 
   [[nodiscard]] TokenReader reader() const {
-    return {tokenizer, engine.model().config().vocab_size, note_lost_bytes};
+    const Config& config = engine.model().config();
+    TokenReader reader = {tokenizer, config.vocab_size, note_lost_bytes};
+    if (settings.bos) reader.bos = first_token(tokenizer, config);
+    return reader;
   }
 };
 
@@ -171,7 +177,8 @@ void report(const Scorer& scorer, const std::vector<TokenId>& text, const TextSc
 std::vector<TokenId> read_text(const Scorer& scorer) {
   const std::string input = read_input(scorer.settings.file);
   try {
-    std::vector<TokenId> text = scorer.reader().read(input);
+    const TokenReader reader = scorer.reader();
+    std::vector<TokenId> text = reader.with_bos(reader.read(input));
     check_scored_length(text.size());
     return text;
   } catch (const Error& error) {
@@ -214,16 +221,17 @@ void score_text(const Scorer& scorer) {
 
 ScoringRequest read_line(const Scorer& scorer, const std::string& line) {
   const ScoreSettings& settings = scorer.settings;
+  const TokenReader reader = scorer.reader();
   ScoringRequest request = {.options = scorer.options, .with_logprobs = settings.with_logprobs};
   if (settings.choices) {
     nlohmann::json record;
     parse_object(record, line, kLineName);
     Members members(record);
-    request.question = read_question(members, scorer.reader(), scorer.engine.model().config());
+    request.question = read_question(members, reader, scorer.engine.model().config());
     return request;
   }
-  request.texts = {settings.jsonl ? read_record(scorer.reader(), line)
-                                  : scorer.reader().read(line)};
+  request.texts = {
+      reader.with_bos(settings.jsonl ? read_record(reader, line) : reader.read(line))};
   check_scored_length(request.texts[0].size());
   return request;
 }

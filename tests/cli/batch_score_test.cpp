@@ -79,13 +79,15 @@ TEST_CASE("scored lines have the records of gpt2 score") {
 
 TEST_CASE("a line has its own options for scoring") {
   const std::string text = "Tom has a dog. Tom likes the dog.";
-  const Batch batch(json{{"text", text}, {"context", 6}, {"stride", 3}, {"logprobs", 1}}.dump());
+  const json line = {
+      {"text", text}, {"context", 6}, {"stride", 3}, {"logprobs", 1}, {"add_bos", true}};
+  const Batch batch(line.dump());
   CHECK(batch.run({"--samples", "3"}).status == 0);  // a line that is scored has one record
   const json record = json::parse(batch.read());
-  const json expected =
-      json::parse(run({"score", "--json", "--context", "6", "--stride", "3", "--logprobs", "1"},
-                      {.input = text})
-                      .out);
+  const json expected = json::parse(
+      run({"score", "--json", "--context", "6", "--stride", "3", "--logprobs", "1", "--bos"},
+          {.input = text})
+          .out);
   for (const auto& [name, value] : expected.items()) CHECK(record.at(name) == value);
 }
 

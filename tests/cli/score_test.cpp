@@ -199,6 +199,19 @@ TEST_CASE("--tokens reads ids, and then nothing is counted by word or byte") {
                 {.input = "1 4096"});
 }
 
+TEST_CASE("--bos scores the first token, too, and counts the bytes of the text alone") {
+  const Perplexity expected = by_library("<|endoftext|>" + kText).perplexity;
+  const Json record = Json::parse(score_well({"--bos", "--json"}).out);
+  CHECK(record["tokens"] == bundled::tokenizer().encode(kText).size());
+  CHECK(record["bytes"] == kText.size());
+  CHECK(record["words"] == 26);
+  CHECK(record["logprob"] == -expected.nll);
+  CHECK(score_well({"--bos", "--per-line"}, "a").status == 0);  // a text of one token
+  const std::string question = R"({"context": "", "choices": ["Once", " sky"])";
+  const Outcome asked = score_well({"--bos", "--choices"}, question + "}");
+  CHECK(Json::parse(asked.out)["best"] == 0);
+}
+
 namespace {
 
 void check_token(const Json& token, TokenId id, const TokenLogprob& expected) {

@@ -81,7 +81,7 @@ struct ScoredUnits {
 };
 
 // Returns the units of each token of a text. A word begins at a byte that is not white space and
-// that is the first one or follows white space.
+// that is the first one or follows white space, or an end-of-text token before the text.
 std::vector<ScoredUnits> units_of(std::span<const TokenId> text, const Tokenizer& tokenizer) {
   std::vector<ScoredUnits> units;
   bool after_space = true;
@@ -96,6 +96,7 @@ std::vector<ScoredUnits> units_of(std::span<const TokenId> text, const Tokenizer
       if (after_space && !is_space) ++of_token.words;
       after_space = is_space;
     }
+    after_space |= i == 0 && tokenizer.is_special(text[0]);
   }
   return units;
 }

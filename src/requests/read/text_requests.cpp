@@ -17,6 +17,7 @@ using nlohmann::json;
 TokenReader reader_of(Members& members, const RequestContext& context) {
   TokenReader reader = {context.tokenizer, context.config.vocab_size};
   reader.read_settings(members);
+  reader.read_bos(members, context.config);
   return reader;
 }
 
@@ -118,7 +119,8 @@ void check_scored_length(std::size_t tokens) {
 }
 
 ChoiceQuestion read_question(Members& members, const TokenReader& reader, const Config& config) {
-  ChoiceQuestion question = {reader.read_json(members.need("context"), "context"), {}};
+  ChoiceQuestion question = {
+      reader.with_bos(reader.read_json(members.need("context"), "context")), {}};
   const nlohmann::json& choices = members.need("choices");
   if (!choices.is_array() || choices.empty()) {
     reject("choices: expected a list with a choice or more, found ",
@@ -134,9 +136,10 @@ ChoiceQuestion read_question(Members& members, const TokenReader& reader, const 
 
 ScoringRequest read_texts_to_score(const json& body, const RequestContext& context) {
   Members members(body);
+  const TokenReader reader = reader_of(members, context);
   ScoringRequest request = {
-      .texts = reader_of(members, context)
-                   .read_list(members.need("texts"), "texts", context.max_prompts)};
+      .texts = reader.read_list(members.need("texts"), "texts", context.max_prompts)};
+  for (auto& text : request.texts) text = reader.with_bos(std::move(text));
   read_text_options(members, context.config, request);
   members.refuse_others();
   return request;
@@ -151,8 +154,9 @@ ScoringRequest read_choices_to_score(const json& body, const RequestContext& con
   return request;
 }
 
-ScoringRequest read_line_to_score(Members& members, const TokenReader& reader, const Config& config,
+ScoringRequest read_line_to_score(Members& members, TokenReader reader, const Config& config,
                                   std::optional<std::size_t> top_logprobs) {
+  reader.read_bos(members, config);
   const bool is_question = members.find("choices") != nullptr;
   for (const char* const prompt : {"prompt", "token_ids"}) {
     if (members.find(prompt) == nullptr) continue;
@@ -163,7 +167,7 @@ ScoringRequest read_line_to_score(Members& members, const TokenReader& reader, c
   if (is_question) {
     request.question = read_question(members, reader, config);
   } else {
-    request.texts = {reader.read_json(members.need("text"), "text")};
+    request.texts = {reader.with_bos(reader.read_json(members.need("text"), "text"))};
     check_scored_length(request.texts[0].size());
     request.with_logprobs = top_logprobs.has_value();
     request.options.top_logprobs = top_logprobs.value_or(0);

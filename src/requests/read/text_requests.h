@@ -42,19 +42,19 @@ void check_scored_length(std::size_t tokens);
                                            const Config& config);
 
 /// Reads {"texts": a text or token ids, or a list of these, "context": tokens of a window,
-/// "stride": tokens, "logprobs": number}. Throws Error for any other object.
+/// "stride": tokens, "logprobs": number, "add_bos": bool}. Throws Error for any other object.
 [[nodiscard]] ScoringRequest read_texts_to_score(const nlohmann::json& body,
                                                  const RequestContext& context);
 
-/// Reads {"context": a text or token ids, "choices": a list of these, "logprobs": number}. Throws
-/// Error for any other object, and if a choice is too long.
+/// Reads {"context": a text or token ids, "choices": a list of these, "logprobs": number,
+/// "add_bos": bool}. Throws Error for any other object, and if a choice is too long.
 [[nodiscard]] ScoringRequest read_choices_to_score(const nlohmann::json& body,
                                                    const RequestContext& context);
 
 /// Reads a line: an object with "context" and "choices", or with "text" and maybe "context",
-/// "stride" and "logprobs", whose default is `top_logprobs`. Throws Error for any other member, and
+/// "stride" and "logprobs", whose default is `top_logprobs`; both may have "add_bos". Throws Error for any other member, and
 /// for a text of fewer than two tokens.
-[[nodiscard]] ScoringRequest read_line_to_score(Members& members, const TokenReader& reader,
+[[nodiscard]] ScoringRequest read_line_to_score(Members& members, TokenReader reader,
                                                 const Config& config,
                                                 std::optional<std::size_t> top_logprobs);
 

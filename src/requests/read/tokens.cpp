@@ -37,6 +37,15 @@ void TokenReader::read_settings(Members& members) {
   split_special_tokens = members.flag("split_special_tokens").value_or(split_special_tokens);
 }
 
+void TokenReader::read_bos(Members& members, const Config& config) {
+  if (members.flag("add_bos").value_or(false)) bos = first_token(tokenizer, config);
+}
+
+std::vector<TokenId> TokenReader::with_bos(std::vector<TokenId> tokens) const {
+  if (bos) tokens.insert(tokens.begin(), *bos);
+  return tokens;
+}
+
 std::vector<TokenId> TokenReader::read(const std::string& text) const {
   if (!tokenizer) return parse_tokens(text, vocab_size);
   std::size_t lost = 0;
@@ -98,7 +107,8 @@ TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& con
   if (end) return *end;
   if (!config.eos_token_id.empty()) return config.eos_token_id.front();
   reject(
-      "the prompt is empty, and the model has no end-of-text token to begin with: give a prompt");
+      "the model has no end-of-text token for the beginning of the text: give a prompt that is not "
+      "empty, without add_bos");
 }
 
 std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,

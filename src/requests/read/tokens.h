@@ -33,8 +33,17 @@ struct TokenReader {
   /// Whether text that reads like a special token is encoded as plain characters.
   bool split_special_tokens = false;
 
+  /// The token that with_bos() puts before a text.
+  std::optional<TokenId> bos = {};
+
   /// Reads the member "split_special_tokens" of a request.
   void read_settings(Members& members);
+
+  /// Reads the member "add_bos". Throws Error if it is true and the model has no end-of-text token.
+  void read_bos(Members& members, const Config& config);
+
+  /// Returns the tokens of a text that is scored, with `bos` before them.
+  [[nodiscard]] std::vector<TokenId> with_bos(std::vector<TokenId> tokens) const;
 
   /// Returns the tokens of a text. Throws Error if one of them is not in the model's vocabulary.
   [[nodiscard]] std::vector<TokenId> read(const std::string& text) const;
@@ -54,7 +63,7 @@ struct TokenReader {
                                                             std::size_t most) const;
 };
 
-/// Returns the token that stands for an empty prompt. Throws Error if the model has none.
+/// Returns the end-of-text token, which stands for an empty prompt. Throws Error if the model has none.
 [[nodiscard]] TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& config);
 
 /// Handles a prompt that is longer than the context. With `truncate`, removes tokens from its
