@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/paths.h"
 #include "cli/commands.h"
+#include "cli/lines.h"
 #include "cli/model.h"
 #include "cli/terminal/console.h"
 #include "gpt2/config.h"
@@ -16,6 +18,7 @@ that were encoded, except that on a terminal a newline is added if the text does
 
 Examples:
   gpt2 tokenize "Hello world"
+  gpt2 tokenize --pieces "Hello world" | jq .text
   gpt2 tokenize --decode 443 452 258 401
   gpt2 tokenize --decode "[443, 452, 258, 401]"
   gpt2 tokenize -f book.txt | gpt2 tokenize --decode | cmp - book.txt
@@ -27,7 +30,7 @@ int tokenize(const Arguments& arguments) {
   ModelSettings model;
   Arguments words;
   std::string file = "-";
-  bool decode = false;
+  bool decode = false, pieces = false;
   Options options("gpt2 tokenize", "Turns a text into token ids, or back", kTokenizeExamples);
   options
       .add("TEXT", "", "The text; with --decode, the token ids",
@@ -38,6 +41,8 @@ int tokenize(const Arguments& arguments) {
   add_model_option(options, model.name);
   add_tokenizer_option(options, model.tokenizer);
   options.add_switch("--decode", decode, "Turn token ids into text");
+  options.add_switch("--pieces", pieces, "Print a JSON object for each token: its id and its text")
+      .excluded = {"--decode"};
   options.parse(arguments);
   if (!decode && words.size() > 1) {
     throw UsageError("unexpected argument '" + words[1] +
@@ -49,6 +54,14 @@ int tokenize(const Arguments& arguments) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   if (words.empty() || text == "-") text = read_input(file);
+  if (pieces) {
+    std::string lines;
+    for (const TokenId id : encode(tokenizer, text)) {
+      lines += line_of({{"id", id}, {"text", tokenizer.bytes(id)}});
+    }
+    write_stdout(lines);
+    return 0;
+  }
   // A model may have more rows than its tokenizer has tokens. Their ids decode to nothing.
   std::size_t count = tokenizer.size();
   if (decode) {

@@ -34,6 +34,13 @@ TEST_CASE("tokenize turns a text into ids and back") {
   check_refused({"tokenize", "-m", alphabet_model(), "a", "b"}, 2, {"'b'", "quotes"});
 }
 
+TEST_CASE("tokenize --pieces prints the id and the text of each token") {
+  CHECK(run({"tokenize", "--pieces", "Once upon\n"}).out ==
+        "{\"id\":443,\"text\":\"Once\"}\n{\"id\":452,\"text\":\" upon\"}\n"
+        "{\"id\":198,\"text\":\"\\n\"}\n");
+  check_refused({"tokenize", "--pieces", "--decode", "97"}, 2, {"--pieces", "--decode"});
+}
+
 TEST_CASE("tokenize says that it waits for input from a terminal", "[terminal]") {
   const Outcome outcome =
       run({"tokenize", "-m", alphabet_model()}, {.input = "ab\n\x04", .terminal = true});
