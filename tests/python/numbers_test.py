@@ -4,6 +4,7 @@ observers see and change. support.py says how it is run.
 python_oracle_test.py compares the numbers of a pass with HuggingFace's.
 """
 
+import html
 import json
 import math
 import tempfile
@@ -103,7 +104,21 @@ class NumbersTest(ModelTest):
         self.assertAlmostEqual(scores.nll, sum(self.model.score(text).nll for text in texts))
         for text, score in zip(texts, scores.texts):
             self.assertEqual(score.perplexity, self.model.score(text).perplexity)
+        begun = self.model.score([4095, *texts[1]])
+        for text in (texts[1], self.model.tokenizer.decode(texts[1])):
+            self.assertEqual(self.model.score(text, add_bos=True), begun)
         self.assertEqual(scores.texts[1].tokens[2].top[0][0], 258)  # "Once upon" -> " a"
+
+    def test_a_notebook_shows_the_page_of_the_command(self):
+        page = self.model.inspect("The <cat>", skip_layer=[1])
+        with tempfile.TemporaryDirectory() as place:
+            run(COMMAND, "inspect", "-m", MODEL, "--skip-layer", "1", "-o", place + "/page",
+                "The <cat>")
+            with open(place + "/page", encoding="utf-8") as file:
+                self.assertEqual(page, file.read())
+        self.assertLess(len(repr(page)), 50)
+        shown = page._repr_html_()
+        self.assertEqual(html.unescape(shown.split('srcdoc="')[1].split('"')[0]), page)
 
     def test_comparisons_are_those_of_the_command(self):
         with open("models/README.md") as file:
@@ -121,11 +136,11 @@ class NumbersTest(ModelTest):
 
     def test_choices_are_those_of_the_command(self):
         context, texts = "The cat", [" sat", " moon was", " was"]
-        choices = self.model.choices(context, texts)
+        choices = self.model.choices(context, texts, add_bos=True)
         with tempfile.NamedTemporaryFile("w") as file:
             json.dump({"context": context, "choices": texts}, file)
             file.flush()
-            line = command("score", "--choices", file.name)[0]
+            line = command("score", "--bos", "--choices", file.name)[0]
         self.assertEqual([choice.sum for choice in choices],
                          [choice["logprob"] for choice in line["choices"]])
         self.assertEqual([choice.greedy_match for choice in choices], [False, False, True])

@@ -88,6 +88,8 @@ class WheelTest(unittest.TestCase):
         first = run(COMMAND, "-n", "40", "--no-newline", "Once upon a time")
         self.assertTrue(text.startswith(first + "\n"), (text, first))
         self.assertEqual(text.count(first), 2)  # both pages begin with it
+        story = run(python, "-m", "gpt2cpp", "Once upon a time", cwd=self.scratch.name, env=CLEAN)
+        self.assertTrue(story.startswith(first), story)
         named = run(python, "-c", "import gpt2cpp as g; name = 'gpt2-stories'; "
                     "m = g.Model.from_pretrained(name); g.pipeline(model=name, tokenizer=name); "
                     "print(m.path == g.Model().path, g.Tokenizer.from_pretrained(name).decode([443]))",

@@ -18,7 +18,8 @@ from .errors import (CancelledError, Error, InternalError, InvalidArgumentError,
 from .model import Model
 from .options import GenerateOptions, SamplingOptions
 from .pipelines import TextGenerationPipeline, pipeline
-from .results import Choice, Comparison, Estimate, Generation, Scores, TextScore, TokenLogprob
+from .results import (Choice, Comparison, Estimate, Generation, Page, Scores, TextScore,
+                      TokenLogprob)
 from .sampler import Sampler
 from .session import Session
 from .stream import Stream
@@ -27,7 +28,7 @@ from .tokenizer import Tokenizer, find_model
 __all__ = ["BatchEncoding", "CancelledError", "Choice", "Comparison", "Error", "Estimate",
            "GenerateOptions", "Generation", "InternalError", "InvalidArgumentError",
            "InvalidFileError", "Model", "NotFoundError", "Observations", "OutOfMemoryError",
-           "Place", "Sampler", "SamplingOptions", "Scores", "Session", "Stream",
+           "Page", "Place", "Sampler", "SamplingOptions", "Scores", "Session", "Stream",
            "TextGenerationPipeline", "TextScore", "TokenLogprob", "Tokenizer", "UnsupportedError",
            "__version__", "find_model", "isa_name", "pipeline"]
 

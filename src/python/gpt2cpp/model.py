@@ -16,7 +16,7 @@ from ._weights import Weights
 from .encoding import Attributes, as_list, one_text, text_or_ids
 from .errors import Error, InvalidArgumentError, NotFoundError, unexpected
 from .options import merged, with_options
-from .results import (Choice, Comparison, Generation, Scores, choice_of, comparison_of,
+from .results import (Choice, Comparison, Generation, Page, Scores, choice_of, comparison_of,
                       scores_of)
 from .session import Session, rows_of_pass
 from .stream import Stream
@@ -373,17 +373,32 @@ class Model(Handle):
         with self.session() as session:
             return session.observe(ids, what, layers, change=change)
 
+    def inspect(self, text: Tokens = "", *, input_ids: Any = None, attention_mask: Any = None,
+                on_progress: Optional[Callable[[float], Any]] = None, **options: Any) -> Page:
+        """What the model computes for a text, as the page that a notebook or a browser shows.
+
+        The options are `top`, the number of predictions in lists, and those that change the pass,
+        which is then compared with the unchanged one: skip_layer=[2], skip_head=["2.1"],
+        skip_mlp=[2] and identity_norm=["ln_1.2"].
+
+        >>> Model().inspect("The cat")[:15]
+        '<!doctype html>'
+        """
+        ids = self.encode("text", text, input_ids, attention_mask)
+        return Page(new_run(self, "inspect_page", on_progress, prompt=ids, **options).result())
+
     # -- Scores and vectors ----------------------------------------------------------------------
 
     def score(self, texts: Union[Tokens, Sequence[Tokens]] = "", *, input_ids: Any = None,
-              attention_mask: Any = None, context: Optional[int] = None,
+              attention_mask: Any = None, add_bos: bool = False, context: Optional[int] = None,
               stride: Optional[int] = None, top_logprobs: Optional[int] = None,
               truncate: bool = False, on_error: str = "raise",
               on_progress: Optional[Callable[[float], Any]] = None) -> Scores:
         """Computes how well the model predicts a text, or a list of texts: together, and each one.
 
-        Nothing predicts the first token, so a text of fewer than two has the perplexity NaN. The
-        texts may be what a tokenizer returned, also as in score(**tokenizer(...)).
+        Nothing predicts the first token, so a text of fewer than two has the perplexity NaN. With
+        add_bos=True, the end-of-text token stands before each text, whose tokens then all count.
+        The texts may be what a tokenizer returned, also as in score(**tokenizer(...)).
 
         Long texts are scored in windows of `context` tokens that begin `stride` tokens apart, as
         transformers' page "Perplexity of fixed-length models" does. With truncate=True, only the
@@ -401,8 +416,10 @@ class Model(Handle):
         """
         listed, is_list = as_list("texts", text_or_ids("texts", texts, input_ids, attention_mask))
         if truncate:
-            listed = [self.encode("texts", one)[:context or self.n_positions] for one in listed]
-        options = {"context": context, "stride": stride, "logprobs": top_logprobs or 0}
+            end = (context or self.n_positions) - int(add_bos)
+            listed = [self.encode("texts", one)[:end] for one in listed]
+        options = {"add_bos": add_bos, "context": context, "stride": stride,
+                   "logprobs": top_logprobs or 0}
         usable = _Usable(on_error, listed, lambda one: new_run(self, "score", None, texts=[one],
                                                                **options))
         run = new_run(self, "score", on_progress, texts=usable.texts, **options)
@@ -410,10 +427,11 @@ class Model(Handle):
         return scores._replace(texts=usable.merge(scores.texts))
 
     def choices(self, context: Tokens, continuations: Sequence[Tokens], *,
-                top_logprobs: Optional[int] = None, truncate: bool = False,
+                add_bos: bool = False, top_logprobs: Optional[int] = None, truncate: bool = False,
                 on_error: str = "raise",
                 on_progress: Optional[Callable[[float], Any]] = None) -> List[Choice]:
-        """Computes the log-probability of each continuation of the context.
+        """Computes the log-probability of each continuation of the context. With add_bos=True, the
+        end-of-text token stands before the context, which may be empty.
 
         truncate=True leaves out the beginning of the context, so that the longest continuation
         fits. With on_error="return", a continuation that cannot be scored does not fail the others:
@@ -428,8 +446,9 @@ class Model(Handle):
         if truncate:
             longest = max((len(self.encode("continuations", one, add_special_tokens=False))
                            for one in listed), default=0)
-            before = self.encode("context", before)[-max(self.n_positions + 1 - longest, 1):]
-        options = {"context": before, "logprobs": top_logprobs or 0}
+            room = self.n_positions + 1 - longest - int(add_bos)
+            before = self.encode("context", before)[-max(room, 1):]
+        options = {"context": before, "add_bos": add_bos, "logprobs": top_logprobs or 0}
         usable = _Usable(on_error, listed, lambda one: new_run(self, "choices", None,
                                                                choices=[one], **options))
         run = new_run(self, "choices", on_progress, choices=usable.texts, **options)

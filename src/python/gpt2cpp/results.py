@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
@@ -43,6 +44,18 @@ class Generation(str):
     truncated_tokens: int = 0
     prompt_seconds: float = 0.0
     generation_seconds: float = 0.0
+
+
+class Page(str):
+    """A page of HTML, to be written to a file. A notebook shows it."""
+
+    def __repr__(self) -> str:
+        return f"Page(of {len(self)} characters)"
+
+    def _repr_html_(self) -> str:
+        # In a frame, because the page has styles and ids of its own.
+        return (f'<iframe srcdoc="{html.escape(self)}" style="width: 100%; height: 800px; '
+                'border: 0"></iframe>')
 
 
 class TextScore(NamedTuple):
