@@ -17,8 +17,8 @@ namespace [[gnu::visibility("default")]] gpt2 {
 ///
 ///   - a path: of a directory, or of a file of weights or a config.json in one;
 ///   - a name: the function searches ./models, then the models of the installation or the source
-///     tree that the running program belongs to (PREFIX/share/gpt2/models if the program is in
-///     PREFIX/bin), then in the directory $GPT2_MODELS;
+///     tree that the running program or the shared library belongs to (PREFIX/share/gpt2/models if
+///     one of them is in PREFIX/bin or PREFIX/lib), then in the directory $GPT2_MODELS;
 ///   - the name of a model in the HuggingFace cache, with or without its owner ("gpt2" or
 ///     "openai-community/gpt2") and with or without a revision ("gpt2@main", "gpt2@607a30d...").
 ///     The cache is $HF_HUB_CACHE, $HUGGINGFACE_HUB_CACHE, $HF_HOME/hub,
@@ -29,10 +29,10 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// "gpt2-stories", is looked for in ./models and in the working directory last. A name that begins
 /// with '/', './' or '../' can only be a path; the other places are not searched for it.
 ///
-/// The path of the installation is not compiled into the library. A program that is not in
-/// PREFIX/bin must therefore pass the path of an installed model, or its user must set
-/// $GPT2_MODELS. `pkg-config --variable=modelsdir gpt2` prints the directory of the installed
-/// models; in CMake, find_package(gpt2) sets gpt2_MODELS_DIR to it.
+/// The path of the installation is not compiled into the library. A program that is linked with the
+/// static library and is not in PREFIX/bin must therefore pass the path of an installed model, or
+/// its user must set $GPT2_MODELS. `pkg-config --variable=modelsdir gpt2` prints the directory of
+/// the installed models; in CMake, find_package(gpt2) sets gpt2_MODELS_DIR to it.
 ///
 /// Returns a path that exists. Downloads nothing, and reads no files except the references in the
 /// HuggingFace cache. Throws Error: not_found, if no place has it, with the places;

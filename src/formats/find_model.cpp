@@ -49,10 +49,12 @@ std::vector<fs::path> model_directories() {
     const auto is_same = [&place](const fs::path& other) { return same_file(place, other); };
     if (std::ranges::none_of(places, is_same)) places.push_back(place);
   };
-  if (const fs::path program = program_file().parent_path(); !program.empty()) {
-    // The first is for an installed program, the others for one built in build/ or build/PRESET/.
-    for (const fs::path place : {GPT2_DATA_DIR "/models", "../models", "../../models"}) {
-      add((program / place).lexically_normal());
+  // The first two are for what is installed in bin/ and lib/, the third for a library that has a
+  // model beside it, as in a wheel, and the others for what was built in build/ or build/PRESET/.
+  for (const fs::path& file : {program_file(), library_file()}) {
+    for (const fs::path place : {GPT2_BIN_TO_DATA "/models", GPT2_LIB_TO_DATA "/models", "models",
+                                 "../models", "../../models"}) {
+      if (!file.empty()) add((file.parent_path() / place).lexically_normal());
     }
   }
   if (const fs::path own = environment("GPT2_MODELS"); !own.empty()) add(own);

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <span>
 
-// The process, its environment and its random numbers.
+// The process, its environment, its random numbers, and the files that it consists of.
 
 namespace gpt2 {
 
@@ -27,5 +27,9 @@ extern const char* const kHomeVariable;
 /// Returns the file of the program that this process runs, or an empty path if the system does not
 /// say.
 [[nodiscard]] std::filesystem::path program_file();
+
+/// Returns the file of the shared library that contains this function. Returns an empty path, or the
+/// program's, if it is linked statically, or if the system does not say.
+[[nodiscard]] std::filesystem::path library_file();
 
 }  // namespace gpt2

@@ -1,5 +1,9 @@
 #include "base/system/process.h"
 
+#include <dlfcn.h>
+#include <sys/auxv.h>
+
+#include <cstdint>
 #include <system_error>
 
 namespace gpt2 {
@@ -7,6 +11,18 @@ namespace gpt2 {
 std::filesystem::path program_file() {
   std::error_code error;
   return std::filesystem::read_symlink("/proc/self/exe", error);
+}
+
+std::filesystem::path library_file() {
+  constexpr std::uintptr_t kMaxHeaders = 4096;
+  Dl_info library{};
+  if (dladdr(&kHomeVariable, &library) == 0) return {};
+  // The program headers are at the beginning of a file. If they are those of the program, the name
+  // is argv[0], which may be anything.
+  const auto begin = reinterpret_cast<std::uintptr_t>(library.dli_fbase);
+  if (getauxval(AT_PHDR) - begin < kMaxHeaders) return {};
+  std::error_code error;
+  return std::filesystem::canonical(library.dli_fname, error);
 }
 
 }  // namespace gpt2

@@ -1,5 +1,6 @@
 #include "base/system/process.h"
 
+#include <dlfcn.h>
 #include <mach-o/dyld.h>
 
 #include <cstdint>
@@ -16,6 +17,13 @@ std::filesystem::path program_file() {
   if (_NSGetExecutablePath(path.data(), &size) != 0) return {};
   std::error_code error;
   return std::filesystem::canonical(path.c_str(), error);
+}
+
+std::filesystem::path library_file() {
+  Dl_info library{};
+  std::error_code error;
+  if (dladdr(&kHomeVariable, &library) == 0) return {};
+  return std::filesystem::canonical(library.dli_fname, error);
 }
 
 }  // namespace gpt2

@@ -13,6 +13,17 @@
 #include "base/paths.h"
 
 namespace gpt2 {
+namespace {
+
+// Returns the file of the program (null) or of a library.
+std::filesystem::path file_of(HMODULE module) {
+  constexpr std::size_t kMaxPath = 32768;
+  std::wstring name(kMaxPath, L'\0');
+  name.resize(GetModuleFileNameW(module, name.data(), static_cast<DWORD>(kMaxPath)));
+  return name;
+}
+
+}  // namespace
 
 int process_id() noexcept { return _getpid(); }
 
@@ -38,11 +49,14 @@ std::filesystem::path path_in_environment(const char* name) {
 
 std::filesystem::path home_directory() { return path_in_environment(kHomeVariable); }
 
-std::filesystem::path program_file() {
-  constexpr std::size_t kMaxPath = 32768;
-  std::wstring name(kMaxPath, L'\0');
-  name.resize(GetModuleFileNameW(nullptr, name.data(), static_cast<DWORD>(kMaxPath)));
-  return name;
+std::filesystem::path program_file() { return file_of(nullptr); }
+
+std::filesystem::path library_file() {
+  HMODULE library = nullptr;
+  GetModuleHandleExW(
+      GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+      reinterpret_cast<LPCWSTR>(&kHomeVariable), &library);
+  return file_of(library);
 }
 
 }  // namespace gpt2

@@ -400,9 +400,7 @@ def find_model(name: Optional[PathLike] = None) -> str:
     >>> find_model() == find_model("gpt2-stories")
     True
     """
-    if name in (None, _BUNDLED):
-        path = os.path.join(os.path.dirname(__file__), "models", _BUNDLED)
-        name = path if os.path.isdir(path) else _BUNDLED  # a wheel has it in the package
+    name = _BUNDLED if name is None else name
     return os.fsdecode(get_bytes(lib.gpt2_find_model, c_path(name)))
 
 
