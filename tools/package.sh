@@ -6,7 +6,8 @@
 #   deb     gpt2_VERSION_ARCH.deb, which uses the libraries of this system
 #   tgz     gpt2-VERSION-linux-ARCH.tar.gz, which needs no libraries but those that every system
 #           has, because it contains OpenMP's; says which version of glibc is the oldest that suffices
-#   static  gpt2-VERSION-linux-ARCH, the command as one file that needs no library at all
+#   static  gpt2-VERSION-linux-ARCH, the command as one file that needs no library at all and
+#           contains the bundled model, but not the server
 #   static-aarch64  the same for 64-bit Arm, compiled anew on a Debian machine
 #
 # Without an argument it makes the first two. All but the last one are made in build/release, so that

@@ -34,6 +34,8 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// its user must set $GPT2_MODELS. `pkg-config --variable=modelsdir gpt2` prints the directory of
 /// the installed models; in CMake, find_package(gpt2) sets gpt2_MODELS_DIR to it.
 ///
+/// The static command has the bundled model inside it. Its path is /proc/self/exe/gpt2-stories.
+///
 /// Returns a path that exists. Downloads nothing, and reads no files except the references in the
 /// HuggingFace cache. Throws Error: not_found, if no place has it, with the places;
 /// invalid_file if something of that name exists but cannot be read (no permission, a device);

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/paths.h"
 #include "base/system/files.h"
+#include "base/system/process.h"
 #include "base/text.h"
 
 namespace gpt2 {
@@ -29,6 +30,10 @@ std::shared_ptr<AlignedBuffer<std::byte>> copy_of(const ReadableFile& file,
 
 MappedFile::MappedFile(const std::filesystem::path& path, FileAccess access) {
   refuse_nul(path);
+  if (const BuiltInFile* const file = find_built_in(path); file && file->begin) {
+    *this = MappedFile({file->begin, file->end}, nullptr);
+    return;
+  }
   try {
     open(path, access);
   } catch (const FileFailure& failure) {

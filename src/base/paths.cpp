@@ -1,7 +1,5 @@
 #include "base/paths.h"
 
-#include <system_error>
-
 #include "base/fail.h"
 #include "base/system/process.h"
 
@@ -20,10 +18,17 @@ void refuse_nul(const fs::path& path) {
   reject(quote(path.string(), 4096), ": the name has a NUL byte, which no file's name can have");
 }
 
+fs::file_type type_of(const fs::path& path, std::error_code& error) {
+  if (const BuiltInFile* const file = find_built_in(path)) {
+    return file->begin == nullptr ? fs::file_type::directory : fs::file_type::regular;
+  }
+  return fs::status(path, error).type();
+}
+
 bool is_there(const fs::path& path) {
   refuse_nul(path);
   std::error_code error;
-  const fs::file_type type = fs::status(path, error).type();
+  const fs::file_type type = type_of(path, error);
   // A file cannot have a name that is too long, so such a file does not exist.
   if (type == fs::file_type::not_found || error == std::errc::filename_too_long) {
     if (!fs::is_symlink(fs::symlink_status(path, error))) return false;
@@ -42,7 +47,7 @@ fs::path directory_of(const fs::path& path) {
          may_be_name ? "; if this is the name of a model, find_model() returns its path" : "");
   }
   std::error_code ignored;
-  const fs::file_type type = fs::status(path, ignored).type();
+  const fs::file_type type = type_of(path, ignored);
   if (type == fs::file_type::directory) return path;
   if (type == fs::file_type::regular) return path.has_parent_path() ? path.parent_path() : ".";
   fail(path.string(),

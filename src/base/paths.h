@@ -2,6 +2,9 @@
 
 #include <filesystem>
 #include <string_view>
+#include <system_error>
+
+// The functions that look for a file find those that are a part of the program, too (find_built_in).
 
 namespace gpt2 {
 
@@ -17,6 +20,10 @@ namespace gpt2 {
 /// Throws Error(invalid_argument) if the path contains a NUL byte. The system would treat the NUL
 /// as the end of the name, and open another file.
 void refuse_nul(const std::filesystem::path& path);
+
+/// Returns what there is at `path`. Follows symbolic links.
+[[nodiscard]] std::filesystem::file_type type_of(const std::filesystem::path& path,
+                                                 std::error_code& error);
 
 /// Returns whether there is a file or directory at `path`. Follows symbolic links.
 ///

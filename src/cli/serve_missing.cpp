@@ -7,8 +7,8 @@ namespace gpt2::cli {
 
 int serve(const Arguments&) {
   reject(
-      "this gpt2 was built without its server: install libmicrohttpd (Debian: "
-      "libmicrohttpd-dev), and build it again");
+      "this gpt2 has no server: the .deb package has it, and so has a build on a machine with "
+      "libmicrohttpd (Debian: libmicrohttpd-dev)");
 }
 
 }  // namespace gpt2::cli

@@ -22,12 +22,12 @@ constexpr std::size_t kMaxAdapterConfig = 16 << 20;  // bytes
 
 bool directory_exists(const fs::path& path) {
   std::error_code error;
-  return fs::is_directory(path, error);
+  return type_of(path, error) == fs::file_type::directory;
 }
 
 bool file_exists(const fs::path& path) {
   std::error_code error;
-  return fs::is_regular_file(path, error);
+  return type_of(path, error) == fs::file_type::regular;
 }
 
 // A ckpt.pt is a checkpoint of nanoGPT, which needs no config.json, and an adapter has that of its
@@ -49,6 +49,7 @@ std::vector<fs::path> model_directories() {
     const auto is_same = [&place](const fs::path& other) { return same_file(place, other); };
     if (std::ranges::none_of(places, is_same)) places.push_back(place);
   };
+  if (is_there(fs::path(kBuiltInDirectory) / GPT2_BUNDLED_MODEL)) add(kBuiltInDirectory);
   // The first two are for what is installed in bin/ and lib/, the third for a library that has a
   // model beside it, as in a wheel, and the others for what was built in build/ or build/PRESET/.
   for (const fs::path& file : {program_file(), library_file()}) {

@@ -71,15 +71,21 @@ void write_config(const fs::path& to, const Config& config, WeightType type) {
   close(out, to);
 }
 
+void write_copy(const fs::path& from, const fs::path& to) {
+  std::ofstream out(to, std::ios::binary);
+  out << text_of(MappedFile(from).bytes());
+  close(out, to);
+}
+
 // Copies the files of the tokenizer and the generation_config.json. If there is no such file,
 // copies config.json under this name, because older configs contain the settings for generation.
 void copy_side_files(const ModelPlaces& from, const fs::path& to) {
   for_each_tokenizer_file([&](const char* name) {
-    if (is_there(from.tokenizer / name)) fs::copy_file(from.tokenizer / name, to / name);
+    if (is_there(from.tokenizer / name)) write_copy(from.tokenizer / name, to / name);
   });
   for (const char* name : {"generation_config.json", "config.json"}) {
     if (!is_there(from.config / name)) continue;
-    fs::copy_file(from.config / name, to / "generation_config.json");
+    write_copy(from.config / name, to / "generation_config.json");
     return;
   }
 }

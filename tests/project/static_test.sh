@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests the static command in a directory that has nothing but this file and the model, as its root:
-# it must write the text and the bits of the usual command.
+# Tests the static command in a directory that has nothing but this file, as its root: it must write
+# the text and the bits of the usual command with the bundled model, which is inside it.
 #
 #   static_test.sh BUILD_DIR MODEL
 set -euo pipefail
@@ -19,15 +19,23 @@ enter=(chroot)
 cmake --build "$build" --target gpt2_static_cli >log 2>&1 || { cat log >&2; exit 1; }
 mkdir empty
 cp "$build/static/gpt2" empty/
-cp -r "$model" empty/model
+inside() { "${enter[@]}" empty /gpt2 "$@"; }
 for options in "--greedy" "--seed 7 --temperature 0.8" "--dtype int8 --greedy --threads 1"; do
   arguments=(--json --stats --max-new-tokens 40 $options "Once upon a time")
   "$build/gpt2" -m "$model" "${arguments[@]}" >expected
-  "${enter[@]}" empty /gpt2 -m /model "${arguments[@]}" >actual
+  inside "${arguments[@]}" >actual
   for file in expected actual; do
     [[ "$(<$file)" == *'"logits_hash"'* ]]
     sed -E 's/"[a-z_]*(seconds|per_second)": ?[^,}]*//g; s/"model": ?"[^"]*"//' $file >$file.bits
   done
   diff expected.bits actual.bits
 done
-"${enter[@]}" empty /gpt2 info -m /model >/dev/null
+inside info -m gpt2-stories >/dev/null
+[[ "$(inside tokenize Once -m /proc/self/exe/gpt2-stories)" == "$("$build/gpt2" tokenize Once)" ]]
+inside quantize gpt2-stories /int8 2>log
+for file in "$model"/{vocab.json,merges.txt,*config.json}; do
+  [[ "$file" == */config.json ]] || cmp "$file" "empty/int8/${file##*/}"
+done
+inside --quiet -m /int8 -n 2 x >/dev/null
+if inside serve 2>errors; then exit 1; fi
+[[ "$(<errors)" == *'no server'*'.deb'* ]]

@@ -32,4 +32,20 @@ extern const char* const kHomeVariable;
 /// program's, if it is linked statically, or if the system does not say.
 [[nodiscard]] std::filesystem::path library_file();
 
+/// The directory in which built-in files seem to be. Nothing else can be there, because it is the
+/// path of a file on Linux, the only system with such files.
+inline constexpr const char* kBuiltInDirectory = "/proc/self/exe";
+
+/// A file or directory that is linked into the program. The array `gpt2_built_in_files`, which the
+/// program may define, contains them, and then an element whose path is null. The static command
+/// has the bundled model there, and all other programs have nothing (tools/cmake/static.cmake).
+struct BuiltInFile {
+  const char* path;        ///< below kBuiltInDirectory
+  const std::byte* begin;  ///< null for a directory
+  const std::byte* end;
+};
+
+/// Returns the built-in file or directory of this path, or null.
+[[nodiscard]] const BuiltInFile* find_built_in(const std::filesystem::path& path);
+
 }  // namespace gpt2

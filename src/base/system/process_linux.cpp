@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <system_error>
 
+// Its address is null if the program does not define it.
+extern "C" [[gnu::weak, gnu::visibility("hidden")]] const gpt2::BuiltInFile gpt2_built_in_files[];
+
 namespace gpt2 {
 
 std::filesystem::path program_file() {
@@ -23,6 +26,12 @@ std::filesystem::path library_file() {
   if (getauxval(AT_PHDR) - begin < kMaxHeaders) return {};
   std::error_code error;
   return std::filesystem::canonical(library.dli_fname, error);
+}
+
+const BuiltInFile* find_built_in(const std::filesystem::path& path) {
+  const BuiltInFile* file = gpt2_built_in_files;
+  while (file != nullptr && file->path != nullptr && path != file->path) ++file;
+  return file != nullptr && file->path != nullptr ? file : nullptr;
 }
 
 }  // namespace gpt2
