@@ -22,9 +22,9 @@ TEXT = "Once upon a time, there was a little girl named Lily. Lily had a ball."
 HOSTILE = "</script><img src=x onerror=\"document.title='attacked'\"><!--<script>&amp;\n"
 # The figures that show the chosen token.
 OF_TOKEN = ["text", "guess", "steps", "outliers", "outlier_map", "maps", "stream", "matrix", "head",
-            "lens", "lens_list", "parts", "parts_heads", "active", "neurons"]
+            "lens", "lens_list", "parts", "parts_heads", "neurons"]
 OF_NORM = ["short", "steps", "outliers", "outlier_map", "maps", "stream", "matrix", "head", "parts",
-           "parts_heads", "active", "neurons"]
+           "parts_heads", "neurons"]
 
 # Functions for the expressions of the tests. see() returns what each figure shows, with the pixels of
 # its canvases; changed(before) the names of the figures that show something else since then.
@@ -139,7 +139,7 @@ class PageTest(unittest.TestCase):
         for changes in 0, 2.5:
             last = data["contributions"][-1]
             last.update(changes=changes, logit=last["logit"] + changes)
-            browser = self.open(with_data(self.page, data))
+            browser = self.open(with_data(self.page, data), f"#token={len(data['tokens']) - 1}")
             total, logit = map(number, browser.run('texts("#parts .stats b")'))
             self.assertAlmostEqual(total, logit, 2)
             self.assertEqual("change of the stream" in browser.run('texts("#parts .shares span")'),
@@ -167,8 +167,15 @@ class PageTest(unittest.TestCase):
         self.assertEqual(title, "gpt2 inspect: " + TEXT[:60])
         self.assertTrue(facts.endswith("; changed: --skip-mlp 1"), facts)
 
+    def test_opens_on_the_furthest_outlier_of_a_token_inside_the_text(self):
+        data = data_of(self.page)
+        for token, value in (0, 90), (4, -80), (len(data["tokens"]) - 1, 90):
+            data["norms"][3]["tokens"][token]["outliers"][1]["normalized"] = value
+        browser = self.open(with_data(self.page, data))
+        self.assertEqual(browser.run("[state.token, state.norm]"), [4, 3])
+
     def test_click_on_a_token_changes_every_figure(self):
-        browser = self.open(self.page)
+        browser = self.open(self.page, "#token=5&norm=3")
         browser.run("var before = see();")
         browser.click('document.querySelectorAll("#text button")[6]')
         self.assertEqual(browser.run("changed(before)"), OF_TOKEN)
@@ -177,7 +184,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(browser.run('document.activeElement.getAttribute("aria-pressed")'), "true")
 
     def test_choice_of_a_normalization_changes_its_figures(self):
-        browser = self.open(self.page)
+        browser = self.open(self.page, "#token=5&norm=3")
         browser.run("""var before = see(); byId("norm").value = 0;
                        byId("norm").dispatchEvent(new Event("change")); wait()""")
         self.assertEqual(sorted(browser.run("changed(before)")), sorted(OF_NORM))
@@ -213,17 +220,12 @@ class PageTest(unittest.TestCase):
         self.assertAlmostEqual(browser.run("state.token"), len(self.data["tokens"]) / 2, delta=1)
         self.assertEqual(browser.run("state.norm"), len(self.data["norms"]) // 2)
 
-    def test_themes(self):
-        look = "[root.dataset.theme, getComputedStyle(document.body).backgroundColor]"
+    def test_colours_of_the_system(self):
+        look = "[isDark(), getComputedStyle(document.body).backgroundColor, see().text]"
         light = self.open(self.page).run(look)
-        browser = self.open(self.page, scheme="dark")
-        dark = browser.run(look)
-        self.assertEqual([light[0], dark[0]], ["light", "dark"])
-        self.assertNotEqual(light[1], dark[1])
-        browser.click('byId("theme")')
-        self.assertEqual(browser.run(look), light)
-        self.assertIn("theme=light", browser.run("location.hash"))
-        self.assertEqual(self.open(self.page, "#theme=dark").run(look), dark)
+        dark = self.open(self.page, scheme="dark").run(look)
+        self.assertEqual([light[0], dark[0]], [False, True])
+        self.assertFalse(set(light) & set(dark))
 
     def test_narrow_window_does_not_scroll_sideways(self):
         for page in self.page, inspect("Supercalifragilistic" * 5), inspect("\n" * 9 + " " * 60):
@@ -275,13 +277,6 @@ class PageTest(unittest.TestCase):
         self.assertNotIn("neurons", changed)
         browser.run('byId("neurons").scrollIntoView(); wait()')
         self.assertIn("neurons", browser.run("changed(before)"))
-
-    def test_printing_draws_everything_in_light_colours(self):
-        browser = self.open(self.page, "#theme=dark", height=700)
-        browser.run("var printed; addEventListener('beforeprint', () => {"
-                    " printed = [root.dataset.theme, FIGURES.filter((id) => !see()[id])]; })")
-        browser.call("Page.printToPDF")
-        self.assertEqual(browser.run("[...printed, root.dataset.theme]"), ["light", [], "dark"])
 
     def test_nothing_comes_from_outside(self):
         self.assertNotRegex(DATA.sub("", self.page), r"(src|href)=.(?!data:,)|@import|url\(|fetch\(")

@@ -1,19 +1,18 @@
 // What is chosen, where it is remembered (in the address, so that a link opens the same view), and
 // which figures are drawn again when it changes.
 
-const state = { token: T - 1, norm: L - L % 2, head: 0, theme: "" };
+const state = { token: 0, norm: 0, head: 0 };
 const panels = [];
 
 // The layer that the chosen normalization belongs to.
 const chosenLayer = () => Math.min(state.norm >> 1, L - 1);
-const root = document.documentElement;
 const darkSystem = matchMedia("(prefers-color-scheme: dark)");
-const isDark = () => root.dataset.theme === "dark";
+const isDark = () => darkSystem.matches;
 const byId = (id) => document.getElementById(id);
 
 // Registers a figure. draw() fills the element with the id. It runs once after the page is loaded,
 // and then when the element is near the window and one of the things it shows has changed: those in
-// `names`, the theme or the width.
+// `names`, the system's colours or the width.
 function panel(id, names, draw) {
   const element = byId(id);
   const one = { element, names, draw, drawn: null, near: false };
@@ -26,7 +25,7 @@ function panel(id, names, draw) {
 
 function refresh(one) {
   const chosen = one.names.map((name) => name === "layer" ? chosenLayer() : state[name]);
-  const shown = [root.dataset.theme, document.body.clientWidth, ...chosen].join();
+  const shown = [isDark(), document.body.clientWidth, ...chosen].join();
   if (shown === one.drawn) return;
   one.drawn = shown;
   try {
@@ -36,8 +35,8 @@ function refresh(one) {
   }
 }
 
-function refreshAll(hidden = false) {
-  for (const one of panels) if (one.near || hidden) refresh(one);
+function refreshAll() {
+  for (const one of panels) if (one.near) refresh(one);
 }
 
 // Draws the figures in the window at once, and then the others one by one when the browser is idle.
@@ -63,10 +62,7 @@ function choose(change) {
   state.token = clamp(state.token, T);
   state.norm = clamp(state.norm, 2 * L + 1);
   state.head = clamp(state.head, H);
-  root.dataset.theme = state.theme || (darkSystem.matches ? "dark" : "light");
-  const hash = new URLSearchParams({ token: state.token, norm: state.norm, head: state.head });
-  if (state.theme) hash.set("theme", state.theme);
-  history.replaceState(null, "", "#" + hash);
+  history.replaceState(null, "", "#" + new URLSearchParams(state));
   showBar();
   refreshAll();
 }
@@ -80,15 +76,12 @@ function readHash() {
   const hash = new URLSearchParams(location.hash.slice(1));
   const change = {};
   for (const name of ["token", "norm", "head"]) if (hash.has(name)) change[name] = hash.get(name);
-  if (["light", "dark"].includes(hash.get("theme"))) change.theme = hash.get("theme");
   choose(change);
 }
 
 function showBar() {
   byId("token_name").textContent = `token ${state.token}: ${label(tokens[state.token])}`;
   byId("norm").value = state.norm;
-  byId("theme").textContent = isDark() ? "Light" : "Dark";
-  byId("theme").setAttribute("aria-label", isDark() ? "Use light colours" : "Use dark colours");
 }
 
 function onKey(event) {
@@ -114,14 +107,8 @@ function listen() {
   }
   norms.forEach((norm, i) => byId("norm").append(new Option(norm.name, i)));
   byId("norm").addEventListener("change", (event) => choose({ norm: +event.target.value }));
-  byId("theme").addEventListener("click", () => choose({ theme: isDark() ? "light" : "dark" }));
   document.addEventListener("keydown", onKey);
-  darkSystem.addEventListener("change", () => choose({}));
+  darkSystem.addEventListener("change", refreshAll);
   addEventListener("hashchange", readHash);
-  addEventListener("resize", () => refreshAll());
-  addEventListener("beforeprint", () => {
-    root.dataset.theme = "light";
-    refreshAll(true);
-  });
-  addEventListener("afterprint", () => choose({}));
+  addEventListener("resize", refreshAll);
 }

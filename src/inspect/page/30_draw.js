@@ -110,7 +110,8 @@ function bars(frame, values, marked = []) {
   }
 }
 
-// Draws one line for each series; the chosen one is bold. x(i) is the place of item i.
+// Draws one line for each series; the chosen one is bold, with a dot at one of its items. x(i) is
+// the place of item i.
 function lines(frame, series, chosen, at) {
   const step = frame.inner / series[0].length;
   const x = (i) => frame.left + (i + 0.5) * step;
@@ -118,9 +119,7 @@ function lines(frame, series, chosen, at) {
       frame.y(v).toFixed(1)).join("");
   const others = series.filter((_, i) => i !== chosen).map(path).join("");
   frame.svg.append(shape("path", { class: "line thin", d: others }));
-  if (!series[chosen]) return;
   frame.svg.append(shape("path", { class: "line", d: path(series[chosen]) }));
-  if (at === undefined) return;
   frame.svg.append(shape("circle", { class: "dot", cx: x(at), cy: frame.y(series[chosen][at]), r: 4 }));
 }
 
@@ -187,7 +186,7 @@ function heatMap({ names, columns, colour, row, column, pick, tell, name, scale,
 // Returns the labels of rows or columns of a size. If they are small, only some have a label: the
 // chosen one, and others that leave it room.
 function labels(names, chosen, size, kind = "labels") {
-  const every = Math.ceil(11 / size);
+  const every = Math.ceil(10 / size);
   const fits = (i) => i === chosen || (i % every === 0 && Math.abs(i - chosen) >= every);
   return make("div", { class: kind, "aria-hidden": "true" }, ...names.map((text, i) =>
     make("span", i === chosen ? { class: "on" } : {}, fits(i) ? text : "")));

@@ -34,22 +34,19 @@ function drawGuess(element) {
   const compared = before === null ? "" : ` For ${other.name}, it was ${percent(Math.exp(before))}.`;
   element.replaceChildren(
     make("p", {}, make("b", {}, `Token ${state.token}, \u201c${label(token)}\u201d. `), said, compared),
-    make("div", { class: "pair" }, guesses(token.top ?? [], token.id), nextGuesses()));
+    make("div", { class: "pair" }, guesses("In its place, the likeliest were:", token.top, token.id),
+      guesses("After the text, the likeliest are:", DATA.next)));
 }
 
-function nextGuesses() {
-  if (!DATA.next) return "";
-  return make("div", {}, make("b", {}, "After the text, the likeliest are:"), guesses(DATA.next));
-}
-
-// Returns a list of tokens with bars for their probabilities.
-function guesses(top, right) {
-  return make("ul", { class: "guesses" }, ...top.map((guess) => {
+// Returns a list of tokens with bars for their probabilities, if there is one.
+function guesses(title, top, right) {
+  if (!top) return "";
+  return make("div", {}, make("b", {}, title), make("ul", { class: "guesses" }, ...top.map((guess) => {
     const share = Math.exp(guess.logprob);
     return make("li", guess.id === right ? { class: "right" } : {},
       make("i", { style: `width: ${100 * share}%` }), make("span", {}, label(guess)),
       make("span", {}, percent(share)));
-  }));
+  })));
 }
 
 // The numbers of the article that most people read first.

@@ -13,6 +13,17 @@ function countsOf(values) {
   return [...counts].sort((a, b) => b[1] - a[1]);
 }
 
+// Returns the outlier that is furthest from the mean.
+const furthestOf = (some) =>
+  some.reduce((a, b) => Math.abs(b.normalized) > Math.abs(a.normalized) ? b : a);
+
+// What the page opens on: the furthest outlier of a token that has guesses and is not the last one.
+function showOutlier() {
+  const inside = outliers.filter(({ t }) => t > 0 && t < T - 1);
+  const { n, t } = furthestOf(inside.length ? inside : outliers);
+  Object.assign(state, { token: t, norm: n });
+}
+
 const frequent = countsOf(outliers.map((outlier) => outlier.dimension));
 
 const spread = (values) => `${show(Math.min(...values), 3)} to ${show(Math.max(...values), 3)}`;
@@ -42,7 +53,7 @@ function farSentences() {
 }
 
 function drawShort(element) {
-  const far = outliers.reduce((a, b) => Math.abs(b.normalized) > Math.abs(a.normalized) ? b : a);
+  const far = furthestOf(outliers);
   element.replaceChildren(
     make("p", {}, make("b", {}, "What LayerNorm does. "), lengthSentences()),
     make("p", {}, make("b", {}, "Where the outliers are. "),

@@ -13,10 +13,10 @@ if (norms[0].tokens[0].distance !== undefined) {
 
 // Appends a line chart over the normalizations or updates, with their names at some places, to a
 // figure that is on the page already.
-function profile(figure, names, series, at, { log = false, name, range, chosen = state.token }) {
+function profile(figure, names, series, at, { log = false, name, range }) {
   range ??= rangeOf(series.flat(), { log });
   const frame = axes(figure.clientWidth, 150, range, { log, bottom: 22, name });
-  lines(frame, series, chosen, at);
+  lines(frame, series, state.token, at);
   const step = frame.inner / names.length;
   const every = Math.ceil(names.length * 62 / frame.inner);
   names.forEach((text, i) => {

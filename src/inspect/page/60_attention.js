@@ -85,28 +85,20 @@ function drawHead(element) {
   const map = heatMap({
     below: labels(tokens.map(label), state.token, room, "below"),
     names: tokens.map(label), columns: T, row: state.token, column: state.token,
-    height: Math.min(24, 440 / T), name: "Attention weights", pick: (query) => choose({ token: query }),
+    height: Math.min(24, Math.max(440 / T, Math.min(10, 1000 / T))), name: "Attention weights", pick: (query) => choose({ token: query }),
     colour: (query, key) => key > query ? null : blue(Math.sqrt(weightOf(layer, state.head, query, key))),
     scale: ["0", "1", (share) => blue(Math.sqrt(share))],
     tell: (query, key) => key > query ? "a token sees no later tokens"
       : `\u201c${label(tokens[query])}\u201d looks at \u201c${label(tokens[key])}\u201d with ` +
         percent(weightOf(layer, state.head, query, key)),
   });
-  const chart = (key, title) => make("figure", { "data-key": key },
-    make("figcaption", {}, title, make("span", {}, " " + show(one[key][state.token], 3))));
   byId("matrix").replaceChildren(map);
   element.replaceChildren(
     make("p", {}, selectOf("Layer", L, layer, (at) => chooseHead(at, state.head)), " ",
       selectOf("Head", H, state.head, (at) => choose({ head: at })), " ",
       `Where \u201c${label(tokens[state.token])}\u201d looks:`),
     text,
-    make("div", { class: "three" },
-      make("figure", {}, make("figcaption", {}, "Scores of the head"), scoreList(one)),
-      chart("entropy", "Entropy in nats, by token"), chart("distance", "Mean distance, by token")));
-  for (const figure of element.querySelectorAll("[data-key]")) {
-    const values = one[figure.dataset.key];
-    profile(figure, tokens.map((_, i) => String(i)), [values], state.token,
-            { name: figure.textContent, chosen: 0, range: rangeOf(values, { zero: true }) });
-  }
+    make("p", {}, `Its entropy is ${show(one.entropy[state.token], 3)} nats, and the mean distance ` +
+      `${show(one.distance[state.token], 3)} tokens. The scores of the head:`), scoreList(one));
   addArcs(text, layer, state.head);
 }

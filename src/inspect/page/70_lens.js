@@ -15,8 +15,8 @@ function lensTable() {
 
 // The table is large, so another choice only marks another column.
 function drawLens(element) {
-  if (element.dataset.theme !== root.dataset.theme) element.replaceChildren(lensTable());
-  element.dataset.theme = root.dataset.theme;
+  if (element.dataset.dark !== String(isDark())) element.replaceChildren(lensTable());
+  element.dataset.dark = isDark();
   element.querySelectorAll(".on").forEach((cell) => cell.classList.remove("on"));
   const column = element.querySelectorAll(`tr > :nth-child(${state.token + 2})`);
   column.forEach((cell) => cell.classList.add("on"));

@@ -40,20 +40,6 @@ function drawPartsHeads(element) {
       make("span", {}, `attention ${layer} `, make("b", {}, show(of.attn[layer], 4)))));
 }
 
-function drawActive(element) {
-  const share = (layer, t) => DATA.mlps[layer][t].active_share;
-  const most = Math.max(...DATA.mlps.flat().map((mlp) => mlp.active_share));
-  element.replaceChildren(heatMap({
-    names: DATA.mlps.map((_, i) => `MLP ${i}`), columns: T, row: chosenLayer(), column: state.token,
-    name: "Active share of the neurons", height: 20,
-    colour: (layer, t) => viridis(share(layer, t) / most),
-    scale: ["0%", percent(most), viridis],
-    pick: (layer, t) => choose({ norm: 2 * layer + 1, token: t }),
-    tell: (layer, t) => `MLP ${layer}, token ${t} \u201c${label(tokens[t])}\u201d: ` +
-      `${percent(share(layer, t))} of ${config.n_inner} neurons are active`,
-  }));
-}
-
 function drawNeurons(element) {
   element.replaceChildren(table(["", "active", "largest neurons: number, and value"],
     DATA.mlps.map((layer, i) => {

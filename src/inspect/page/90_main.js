@@ -22,7 +22,7 @@ panel("lens", ["token"], drawLens);
 panel("lens_list", ["token"], drawLensList);
 panel("parts", ["token", "layer"], drawParts);
 panel("parts_heads", ["token", "layer", "head"], drawPartsHeads);
-panel("active", ["token", "layer"], drawActive);
 panel("neurons", ["token", "layer"], drawNeurons);
+showOutlier();
 readHash();
 drawAll();

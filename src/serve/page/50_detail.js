@@ -15,28 +15,10 @@ function focusToken(at) {
 function placeAfter(at, key) {
   const { tokens } = state.texts[at.text];
   const to = { ArrowLeft: at.token - 1, ArrowRight: at.token + 1, Home: 0, End: tokens.length - 1 }[key];
-  if (to === undefined) return placeInLine(at, key);
+  if (to === undefined) return undefined;
   if (to < 0) return at;
   if (to < tokens.length) return { ...at, token: to };
   return state.texts[at.text + 1]?.tokens.length ? { text: at.text + 1, token: 0 } : at;
-}
-
-// Returns the place of the nearest token in the line above or below.
-function placeInLine(at, key) {
-  if (key !== "ArrowUp" && key !== "ArrowDown") return undefined;
-  const rect = (token) => [...token.element.getClientRects()].at(-1);
-  const { tokens } = state.texts[at.text];
-  const from = rect(tokens[at.token]);
-  const down = key === "ArrowDown" ? 1 : -1;
-  let best = at.token;
-  let least = Infinity;
-  tokens.forEach((token, i) => {
-    const box = rect(token);
-    const lines = down * (box.top - from.top) / from.height;
-    const distance = 1000 * Math.round(lines) + Math.abs(box.left - from.left);
-    if (lines > 0.5 && distance < least) [best, least] = [i, distance];
-  });
-  return { ...at, token: best };
 }
 
 function openDetail(at) {

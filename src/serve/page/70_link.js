@@ -12,8 +12,9 @@ function linkOf() {
   return "#" + link;
 }
 
-// Fills in what the address says.
+// Fills in what the address says and, if this server can, writes the text.
 function readLink() {
+  complain("");
   const link = new URLSearchParams(location.hash.slice(1));
   for (const row of options.values()) {
     try {
@@ -31,6 +32,7 @@ function readLink() {
   if (unknown) complain(`The link sets ${unknown}, which this server does not know.`);
   state.prefix = (link.get("then") ?? "").split(",").filter(Boolean).map((id) => ({ id: Number(id) }));
   showPrefix();
+  if (link.has("prompt") && !byId("error").textContent) write();
 }
 
 // Says that tokens are given after the prompt.

@@ -144,11 +144,7 @@ function listen() {
     if (event.key === "Escape") onEscape();
     if (event.key === "Enter" && event.ctrlKey) byId("form").requestSubmit();
   });
-  addEventListener("hashchange", () => {
-    complain("");
-    readLink();
-    say("The fields have what the link says. Write writes its text.");
-  });
+  addEventListener("hashchange", readLink);
   addEventListener("resize", placeDetail);
 }
 
