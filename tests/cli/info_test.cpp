@@ -203,52 +203,6 @@ TEST_CASE("GPT2_TUNE is on or off, which changes no text") {
                  "\nwalks        fixed, by GPT2_TUNE=off or because the isa has only one\n"));
 }
 
-TEST_CASE("info shows the memory that a context needs even if no machine has that much") {
-  constexpr std::size_t kLayers = 1000, kPositions = std::size_t{1} << 22, kEmbd = 8;
-  const TemporaryDirectory directory;
-  nlohmann::json header;
-  std::size_t end = 0;
-  const auto add = [&](const std::string& name, const std::vector<std::size_t>& shape) {
-    std::size_t bytes = 2;
-    for (const std::size_t size : shape) bytes *= size;
-    header[name] = {{"dtype", "F16"}, {"shape", shape}, {"data_offsets", {end, end + bytes}}};
-    end += bytes;
-  };
-  add("wte.weight", {2, kEmbd});
-  add("wpe.weight", {kPositions, kEmbd});
-  add("ln_f.weight", {kEmbd});
-  add("ln_f.bias", {kEmbd});
-  for (std::size_t layer = 0; layer < kLayers; ++layer) {
-    const std::string h = "h." + std::to_string(layer) + ".";
-    for (const std::string norm : {"ln_1", "ln_2"}) {
-      add(h + norm + ".weight", {kEmbd});
-      add(h + norm + ".bias", {kEmbd});
-    }
-    for (const auto& [linear, in, out] : {std::tuple{"attn.c_attn", kEmbd, 3 * kEmbd},
-                                          {"attn.c_proj", kEmbd, kEmbd},
-                                          {"mlp.c_fc", kEmbd, kEmbd},
-                                          {"mlp.c_proj", kEmbd, kEmbd}}) {
-      add(h + linear + ".weight", {in, out});
-      add(h + linear + ".bias", {out});
-    }
-  }
-  // The weights are a hole in a sparse file: they read as zeros and take no disk space.
-  const std::string text = header.dump();
-  std::string length(8, '\0');
-  for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(text.size() >> (8 * i));
-  const fs::path file = directory.write("model.safetensors", length + text);
-  fs::resize_file(file, 8 + text.size() + end);
-  directory.write("config.json", nlohmann::json{{"vocab_size", 2},
-                                                {"n_positions", kPositions},
-                                                {"n_embd", kEmbd},
-                                                {"n_layer", kLayers},
-                                                {"n_head", 1},
-                                                {"n_inner", kEmbd}}
-                                     .dump());
-  const nlohmann::json json = json_of({"-m", directory.path().string()});
-  CHECK(json["memory"]["keys_and_values_bytes"] == kLayers * 2 * kPositions * kEmbd * 4);
-}
-
 TEST_CASE("info shows an adapter that is merged into its base") {
   const fs::path adapters = kCases.parent_path() / "adapters";
   const std::string adapter = (adapters / "dora").string();

@@ -149,14 +149,13 @@ TEST_CASE("the generation settings in an older model's config still hold after q
   CHECK(run({"-m", source + "8", "--hf-defaults", "abc"}).out == "abcde\n");
 }
 
+// model_test tries all types.
 TEST_CASE("weights that are already quantized cannot be converted to another type") {
   const TemporaryDirectory place;
   const std::string quantized = (place.path() / "quantized").string();
   REQUIRE(run({"quantize", kModel, quantized, "--text", story()}).status == 0);
-  for (const Words& arguments : {Words{"-m", quantized, "--dtype", "f32", "a"},
-                                 Words{"-m", quantized, "--dtype", "int4", "a"},
-                                 Words{"quantize", quantized, quantized + "4", "--dtype", "int4"},
-                                 Words{"quantize", quantized, quantized + "8"}}) {
+  for (const Words& arguments :
+       {Words{"-m", quantized, "--dtype", "int4", "a"}, {"quantize", quantized, quantized + "8"}}) {
     test::check_refused(arguments, 2, {"--dtype: " + quantized, " already: "});
   }
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
@@ -167,10 +166,7 @@ TEST_CASE("quantize refuses before the work what it could not write, and leaves 
   const std::string text = place.write("text.txt", "a").string();
   CHECK(run({"quantize", kModel, ""}).status == 2);
   check_refused(text + "/new/out", text);
-  check_refused(text + "/out", "Not a directory");
   check_refused(text, "exists already");
-  check_refused(place.path().string() + "/new/.", "expected the name of a new directory");
-  check_refused(place.path().string() + "/new/..", "expected the name of a new directory");
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
 }
 

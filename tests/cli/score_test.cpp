@@ -301,14 +301,6 @@ TEST_CASE("lines are answered as they come, whatever the length of the input") {
   check_record(records[1], by_library("The cat").perplexity);
 }
 
-TEST_CASE("a line that is too long is an error record, and a carriage return ends a line") {
-  const Outcome outcome = score({"--per-line"}, std::string(5 << 20, 'a') + "\nOne day\r\n");
-  const auto records = json_lines(outcome.out);
-  REQUIRE(records.size() == 2);
-  CHECK(records[0].at("error").get<std::string>().find("5242880") != std::string::npos);
-  check_record(records[1], by_library("One day").perplexity);
-}
-
 TEST_CASE("--jsonl reads texts and token ids, and refuses every other record") {
   const auto ids = bundled::tokenizer().encode("One\nday");
   const auto records = json_lines(

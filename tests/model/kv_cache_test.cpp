@@ -7,6 +7,7 @@
 
 #include "base/float16.h"
 #include "gpt2/error.h"
+#include "gpt2/session.h"
 #include "gpt2/types.h"
 #include "support/catch.h"
 
@@ -55,6 +56,12 @@ Rows read(const KVCache& cache, std::size_t layer, std::size_t head, std::size_t
 }
 
 }  // namespace
+
+TEST_CASE("the memory of keys and values is counted, even if no machine has that much") {
+  constexpr std::size_t kPositions = std::size_t{1} << 22;
+  const Config config = {.n_positions = kPositions, .n_embd = 8, .n_layer = 1000, .n_head = 1};
+  CHECK(Session::memory_bytes(config, KVType::f32, kPositions) == 1000 * 2 * kPositions * 8 * 4);
+}
 
 TEST_CASE("types of keys and values have names, and auto depends on the weights") {
   for (const KVType type : {KVType::automatic, KVType::f32, KVType::f16}) {
