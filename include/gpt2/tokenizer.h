@@ -80,8 +80,7 @@ class Tokenizer {
   ///
   /// If `lost_bytes` is not null, sets it to the number of bytes of the text for which the
   /// vocabulary has no token: encode() leaves them out or replaces them by the tokenizer's unknown
-  /// token. It is 0 for every text if the vocabulary has all 256 bytes, as GPT-2's does. A space
-  /// that add_prefix_space adds counts as part of the text.
+  /// token. It is 0 for every text if the vocabulary has all 256 bytes, as GPT-2's does.
   ///
   /// If `ranges` is not null, sets it to the part of the text that each token stands for. The range
   /// of a token that stands for no part of it is empty.
@@ -169,8 +168,6 @@ class Detokenizer {
   [[nodiscard]] std::string_view flush();
 
  private:
-  void take_characters(bool is_end);
-
   Tokenizer tokenizer_;
   bool is_first_ = true;
   std::string held_ = {};

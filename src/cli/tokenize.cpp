@@ -13,8 +13,8 @@ namespace gpt2::cli {
 namespace {
 
 constexpr const char* kTokenizeExamples =
-    R"(If TEXT is missing or -, it is read from standard input. Decoding returns exactly the bytes
-that were encoded, except that on a terminal a newline is added if the text does not end in one.
+    R"(If TEXT is missing or -, it is read from standard input. With a byte-level BPE such as
+GPT-2's, decoding returns exactly the bytes that were encoded; other tokenizers normalize a text.
 
 Examples:
   gpt2 tokenize "Hello world"

@@ -5,7 +5,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "text/pretokenizer.h"
+#include "text/steps.h"
 
 namespace gpt2 {
 namespace {

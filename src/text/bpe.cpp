@@ -1,4 +1,4 @@
-#include "text/bpe.h"
+#include "text/models.h"
 
 #include <algorithm>
 #include <bit>

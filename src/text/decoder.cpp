@@ -1,4 +1,4 @@
-#include "text/decoder.h"
+#include "text/steps.h"
 
 #include <algorithm>
 #include <functional>
@@ -9,7 +9,6 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "gpt2/tokenizer.h"
-#include "text/pretokenizer.h"
 #include "text/tokenizer_impl.h"
 
 namespace gpt2 {
@@ -33,7 +32,7 @@ void clean_up(std::string& token) {
   for (const auto& [pattern, content] : kRules) replace_all(token, pattern, content);
 }
 
-void add_metaspace(const JsonFields& fields, TokenDecoder& decoder) {
+void add_metaspace_decoder(const JsonFields& fields, TokenDecoder& decoder) {
   const bool keeps_first = read_prepend_scheme(fields) == PrependScheme::never;
   decoder.steps.push_back([keeps_first](std::string& token, bool is_first) {
     replace_all(token, kMetaspace, is_first && !keeps_first ? "" : " ");
@@ -74,22 +73,41 @@ void add_replace(const JsonFields& fields, TokenDecoder& decoder) {
   });
 }
 
-constexpr StepKind<TokenDecoder> kKinds[] = {
+constexpr StepKind<TokenDecoder> kDecoders[] = {
     {"ByteLevel", [](const auto&, TokenDecoder& decoder) { decoder.is_byte_level = true; }},
     {"WordPiece",
      [](const auto& fields, TokenDecoder& decoder) {
        decoder.steps.push_back(wordpiece_decoding(fields.string("prefix").value_or("##"),
                                                   fields.flag("cleanup", true)));
      }},
-    {"Metaspace", add_metaspace},
+    {"Metaspace", add_metaspace_decoder},
     {"ByteFallback", [](const auto&, TokenDecoder& decoder) { decoder.byte_fallback = true; }},
     {"Fuse", [](const auto&, TokenDecoder&) {}},
     {"Replace", add_replace},
     {"Strip", add_strip}};
 
+// What becomes one U+FFFD: a byte that is not part of a character, or a maximal part of invalid
+// bytes.
+enum class Invalid : std::uint8_t { byte, part };
+
+// Takes the characters from `held`. Leaves one there that may still be completed, unless `is_end`.
+std::string take_characters(std::string& held, Invalid invalid, bool is_end) {
+  std::string out;
+  std::string_view rest = held;
+  while (!rest.empty()) {
+    const Utf8Char c = decode_utf8(rest);
+    if (c.kind == Utf8Char::Kind::truncated && !is_end) break;
+    const bool is_valid = c.kind == Utf8Char::Kind::valid;
+    out += is_valid ? rest.substr(0, c.length) : kReplacementCharacter;
+    rest.remove_prefix(is_valid || invalid == Invalid::part ? c.length : 1);
+  }
+  held.erase(0, held.size() - rest.size());
+  return out;
+}
+
 }  // namespace
 
-std::span<const StepKind<TokenDecoder>> decoder_kinds() { return kKinds; }
+std::span<const StepKind<TokenDecoder>> decoder_kinds() { return kDecoders; }
 
 TokenDecoder::Step wordpiece_decoding(std::string prefix, bool cleanup) {
   return [prefix = std::move(prefix), cleanup](std::string& token, bool is_first) {
@@ -135,7 +153,7 @@ std::string_view Detokenizer::write(TokenId id) {
   unsigned byte = 0;
   if (impl.decoder.byte_fallback && read_byte_piece(name, byte)) {
     held_ += static_cast<char>(byte);
-    if (impl.decoder.is_sentencepiece) take_characters(/*is_end=*/false);
+    if (impl.decoder.is_sentencepiece) out_ = take_characters(held_, Invalid::byte, false);
     is_first_ = false;
     return out_;
   }
@@ -147,31 +165,20 @@ std::string_view Detokenizer::write(TokenId id) {
   return out_ = bytes + text;
 }
 
-// Moves the characters of held_ to out_, with U+FFFD for each byte that is not part of one.
-void Detokenizer::take_characters(bool is_end) {
-  std::string_view rest = held_;
-  while (!rest.empty()) {
-    const Utf8Char c = decode_utf8(rest);
-    if (c.kind == Utf8Char::Kind::truncated && !is_end) break;
-    const bool is_valid = c.kind == Utf8Char::Kind::valid;
-    out_ += is_valid ? rest.substr(0, c.length) : kReplacementCharacter;
-    rest.remove_prefix(is_valid ? c.length : 1);
-  }
-  held_.erase(0, held_.size() - rest.size());
-}
-
 // In HuggingFace's tokenizers, a run of bytes that is not UTF-8 becomes one U+FFFD for each byte,
 // so that the run has to end before any of it is certain. In SentencePiece, only bytes that are no
 // part of a character do.
 std::string_view Detokenizer::flush() {
-  out_.clear();
   const bool is_valid = valid_utf8_prefix(held_) == held_.size();
-  if (!tokenizer_.impl_->decoder.is_sentencepiece && !is_valid) {
-    for (std::size_t i = 0; i < held_.size(); ++i) out_ += kReplacementCharacter;
-    held_.clear();
-  }
-  take_characters(/*is_end=*/true);
-  return out_;
+  if (!tokenizer_.impl_->decoder.is_sentencepiece && !is_valid) held_.assign(held_.size(), '\xff');
+  return out_ = take_characters(held_, Invalid::byte, true);
 }
+
+std::string_view Utf8Stream::write(std::string_view bytes) {
+  held_ += bytes;
+  return out_ = take_characters(held_, Invalid::part, false);
+}
+
+std::string_view Utf8Stream::flush() { return out_ = take_characters(held_, Invalid::part, true); }
 
 }  // namespace gpt2

@@ -23,25 +23,23 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
 
-// The classes of tokenizers that do not change what a tokenizer.json says.
-constexpr std::string_view kPlainClasses[] = {"PreTrainedTokenizerFast", "TokenizersBackend"};
+enum class MainFile : std::uint8_t { spiece_model, tokenizer_json, vocab_json, vocab_txt };
 
-// The other classes whose vocab.json and merges.txt have the same meaning as GPT-2's. With a
-// tokenizer.json, they only replace its add_prefix_space.
-constexpr std::string_view kClasses[] = {"GPT2Tokenizer", "GPT2TokenizerFast", "CodeGenTokenizer",
-                                         "CodeGenTokenizerFast"};
-
-// The classes of BERT, which have a vocab.txt. With a tokenizer.json, they replace the settings of
-// its BertNormalizer.
-constexpr std::string_view kBertClasses[] = {"BertTokenizer", "BertTokenizerFast"};
-
-// The classes that have a spiece.model.
-constexpr std::string_view kSentencePieceClasses[] = {"T5Tokenizer", "T5TokenizerFast",
-                                                      "GPTSw3Tokenizer"};
-
-// Files of other kinds of tokenizers.
-constexpr std::pair<const char*, const char*> kOtherKinds[] = {
-    {"tokenizer.model", "SentencePiece"}, {"sentencepiece.bpe.model", "SentencePiece"}};
+// HuggingFace's classes of tokenizers. A plain class changes nothing of a tokenizer.json. GPT-2's
+// replace its add_prefix_space, and BERT's the settings of its BertNormalizer.
+enum class Family : std::uint8_t { other, plain, gpt2, bert, t5 };
+constexpr std::pair<std::string_view, Family> kClasses[] = {
+    {"PreTrainedTokenizerFast", Family::plain},
+    {"TokenizersBackend", Family::plain},
+    {"GPT2Tokenizer", Family::gpt2},
+    {"GPT2TokenizerFast", Family::gpt2},
+    {"CodeGenTokenizer", Family::gpt2},
+    {"CodeGenTokenizerFast", Family::gpt2},
+    {"BertTokenizer", Family::bert},
+    {"BertTokenizerFast", Family::bert},
+    {"T5Tokenizer", Family::t5},
+    {"T5TokenizerFast", Family::t5},
+    {"GPTSw3Tokenizer", Family::t5}};
 
 /// The files of one folder, or a list of files in memory. Records the names of those that were
 /// read.
@@ -65,15 +63,13 @@ class Folder {
   }
 
   [[noreturn]] void nothing_found() const {
+    constexpr const char* kExpected =
+        "expected tokenizer.json, vocab.json and merges.txt, vocab.txt or spiece.model";
     const std::string where = source_.is_memory() ? "memory" : path_.string();
-    for (const auto& [file, kind] : kOtherKinds) {
-      if (!has(file)) continue;
-      fail(ErrorCode::unsupported, where, "the tokenizer is of the kind ", kind, " (", file,
-           "); expected tokenizer.json, vocab.json or vocab.txt");
+    for (const char* file : {"tokenizer.model", "sentencepiece.bpe.model"}) {
+      if (has(file)) fail(ErrorCode::unsupported, where, "SentencePiece (", file, "); ", kExpected);
     }
-    fail(ErrorCode::not_found, where,
-         "no tokenizer; expected tokenizer.json, vocab.json and merges.txt, vocab.txt or "
-         "spiece.model");
+    fail(ErrorCode::not_found, where, "no tokenizer; ", kExpected);
   }
 
   std::vector<fs::path> files;  // the files that were read
@@ -84,13 +80,8 @@ class Folder {
   std::deque<JsonDocument<nlohmann::json>> objects_;
 };
 
-// The classes of HuggingFace's transformers.
-enum class TokenizerClass : std::uint8_t { gpt2, bert, t5 };
-
 // The ids of kSpecialNames and then of other tokens. An id is -1 if there is no such token.
 using SpecialIds = std::vector<TokenId>;
-
-enum class MainFile : std::uint8_t { spiece_model, tokenizer_json, vocab_json, vocab_txt };
 
 // Reads the files that define the tokenizer. Returns the kind of the first one. A spiece.model says
 // how the texts for training were encoded, unlike a tokenizer.json that was made from it.
@@ -115,48 +106,45 @@ MainFile read_main_files(Folder& folder, Tokenizer::Impl& tokenizer) {
   return MainFile::vocab_txt;
 }
 
-template <std::size_t n>
-bool is_one_of(const std::optional<std::string>& name, const std::string_view (&names)[n]) {
-  return name && std::ranges::find(names, *name) != std::end(names);
-}
-
 // Applies BERT's settings in tokenizer_config.json, and decides on the normalizer.
 void apply_bert_config(const JsonFields& config, bool is_bert, Tokenizer::Impl& tokenizer) {
   if (!tokenizer.bert_normalizer) return;
   BertNormalizer& bert = *tokenizer.bert_normalizer;
   if (is_bert) {
-    bert = {.clean_text = bert.clean_text, .strip_accents = std::nullopt};
-    config.read("do_lower_case", bert.lowercase);
-    config.read("tokenize_chinese_chars", bert.handle_chinese_chars);
-    if (config.find("strip_accents")) config.read("strip_accents", bert.strip_accents.emplace());
+    bert = {.clean_text = bert.clean_text,
+            .handle_chinese_chars = config.flag("tokenize_chinese_chars", true),
+            .strip_accents = std::nullopt,
+            .lowercase = config.flag("do_lower_case", true)};
+    if (config.find("strip_accents")) bert.strip_accents = config.flag("strip_accents", true);
   }
   bert.append_to(tokenizer.normalizer);
 }
 
 // Applies the settings in tokenizer_config.json that concern the tokenizer as a whole.
-// Returns the class whose defaults count.
-TokenizerClass apply_config(const JsonFields& config, MainFile main, Tokenizer::Impl& tokenizer) {
+// Returns the family whose defaults count: gpt2, bert or t5.
+Family apply_config(const JsonFields& config, MainFile main, Tokenizer::Impl& tokenizer) {
   const auto name = config.string("tokenizer_class");
-  const bool is_plain = is_one_of(name, kPlainClasses);
-  const bool is_bert_class = is_one_of(name, kBertClasses);
-  const bool is_bert = is_bert_class || main == MainFile::vocab_txt;
+  const auto* const known =
+      std::ranges::find(kClasses, name.value_or(""), &std::pair<std::string_view, Family>::first);
+  const Family family = known != std::end(kClasses) ? known->second : Family::other;
   const auto expect = [&](MainFile file, bool is_right, const char* expected) {
     if (main != file || !name || is_right) return;
     config.refuse("tokenizer_class", expected, ErrorCode::unsupported);
   };
-  expect(MainFile::vocab_txt, is_bert_class, "'BertTokenizer'");
-  expect(MainFile::vocab_json, is_plain || is_one_of(name, kClasses), "'GPT2Tokenizer'");
-  expect(MainFile::spiece_model, is_one_of(name, kSentencePieceClasses), "'T5Tokenizer'");
+  const bool is_plain = family == Family::plain;
+  expect(MainFile::vocab_txt, family == Family::bert, "'BertTokenizer'");
+  expect(MainFile::vocab_json, is_plain || family == Family::gpt2, "'GPT2Tokenizer'");
+  expect(MainFile::spiece_model, family == Family::t5, "'T5Tokenizer'");
+  const bool is_bert = family == Family::bert || main == MainFile::vocab_txt;
   apply_bert_config(config, is_bert, tokenizer);
-  if (main == MainFile::spiece_model) return TokenizerClass::t5;
-  if (is_bert) return TokenizerClass::bert;
-  if (tokenizer.has_own_prefix_space) return TokenizerClass::gpt2;
+  if (main == MainFile::spiece_model) return Family::t5;
+  if (is_bert) return Family::bert;
+  if (tokenizer.has_own_prefix_space) return Family::gpt2;
   std::string& prefix = tokenizer.pre_tokenizer.front().prefix;
-  bool is_wanted = is_plain && !prefix.empty();
-  config.read("add_prefix_space", is_wanted);
+  const bool is_wanted = config.flag("add_prefix_space", is_plain && !prefix.empty());
   prefix = is_wanted && main == MainFile::tokenizer_json ? " " : "";
   tokenizer.has_space_before = is_wanted && main == MainFile::vocab_json;
-  return TokenizerClass::gpt2;
+  return Family::gpt2;
 }
 
 // The special tokens in the order in which HuggingFace's transformers assigns ids to those that
@@ -178,14 +166,13 @@ constexpr SpecialName kSpecialNames[] = {{"bos_token", kEndOfText, "", ""},
 
 // Reads an AddedToken from the members that it has in files.
 AddedToken read_added_token(const JsonFields& fields) {
-  AddedToken token{.content = fields.required_string("content")};
-  fields.read("special", token.special);
-  token.normalized = !token.special;
-  fields.read("normalized", token.normalized);
-  fields.read("single_word", token.single_word);
-  fields.read("lstrip", token.lstrip);
-  fields.read("rstrip", token.rstrip);
-  return token;
+  const bool special = fields.flag("special", false);
+  return {.content = fields.required_string("content"),
+          .single_word = fields.flag("single_word", false),
+          .lstrip = fields.flag("lstrip", false),
+          .rstrip = fields.flag("rstrip", false),
+          .normalized = fields.flag("normalized", !special),
+          .special = special};
 }
 
 // added_tokens_decoder: {"50256": {"content": "<|endoftext|>", ...}}
@@ -250,7 +237,7 @@ void declare_added(const JsonFields& file, const std::vector<SpecialToken>& spec
 // As in HuggingFace's transformers, the other two files count only if tokenizer_config.json has no
 // added_tokens_decoder.
 SpecialIds read_side_files(const JsonFields& config, const JsonFields& special_tokens_map,
-                           const JsonFields& added_tokens, TokenizerClass of_class,
+                           const JsonFields& added_tokens, Family family,
                            Tokenizer::Impl& tokenizer) {
   std::vector<SpecialToken> specials;
   if (config.find("added_tokens_decoder")) {
@@ -264,9 +251,9 @@ SpecialIds read_side_files(const JsonFields& config, const JsonFields& special_t
   for (auto& [token, where] : specials) {
     if (token.content.empty() && ids.size() < std::size(kSpecialNames)) {
       const SpecialName& name = kSpecialNames[ids.size()];
-      const char* const content = of_class == TokenizerClass::bert ? name.bert
-                                  : of_class == TokenizerClass::t5 ? name.t5
-                                                                   : name.gpt2;
+      const char* const content = family == Family::bert ? name.bert
+                                  : family == Family::t5 ? name.t5
+                                                         : name.gpt2;
       if (tokenizer.vocabulary.find(content)) token = {.content = content, .special = true};
     }
     ids.push_back(tokenizer.added.declare(token, where));
@@ -274,9 +261,7 @@ SpecialIds read_side_files(const JsonFields& config, const JsonFields& special_t
   const auto [bos, eos] = std::pair(ids[0], ids[1]);
   if (eos >= 0) tokenizer.end_of_text = eos;
 
-  bool add_bos = false;
-  config.read("add_bos_token", add_bos);
-  if (!add_bos) return ids;
+  if (!config.flag("add_bos_token", false)) return ids;
   if (bos < 0) config.refuse("add_bos_token", "false, because no bos_token is given");
   for (auto* const start : {&tokenizer.before, &tokenizer.prompt_start}) {
     if (start->empty() || start->front() != bos) start->insert(start->begin(), bos);
@@ -326,8 +311,8 @@ std::shared_ptr<const Tokenizer::Impl> load_from(Folder folder) {
   const JsonFields config = folder.read_object(kTokenizerConfig);
   const JsonFields special = folder.read_object(kSpecialTokensMap);
   const JsonFields added = folder.read_object(kAddedTokens);
-  const TokenizerClass of_class = apply_config(config, main, *tokenizer);
-  const SpecialIds ids = read_side_files(config, special, added, of_class, *tokenizer);
+  const Family family = apply_config(config, main, *tokenizer);
+  const SpecialIds ids = read_side_files(config, special, added, family, *tokenizer);
   if (main == MainFile::spiece_model) finish_t5(config, ids, *tokenizer);
   if (main == MainFile::vocab_txt) finish_bert(folder, ids, *tokenizer);
   std::array<TextBuffer, 2> buffers;

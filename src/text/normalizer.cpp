@@ -1,4 +1,4 @@
-#include "text/normalizer.h"
+#include "text/steps.h"
 
 #include <utf8proc.h>
 
@@ -10,7 +10,6 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "text/pretokenizer.h"
 #include "text/sentencepiece.h"
 
 namespace gpt2 {
@@ -187,7 +186,7 @@ Rewrite replacing(std::string pattern, std::string content) {
   };
 }
 
-void BertNormalizer::append_to(std::vector<Rewrite>& steps) const {
+void BertNormalizer::append_to(Rewrites& steps) const {
   if (clean_text) steps.push_back(each_character(clean));
   if (handle_chinese_chars) {
     steps.push_back(each_character([](char32_t c, std::string_view bytes, std::string& out) {
@@ -239,9 +238,7 @@ std::string base64_bytes(std::string_view text) {
   return bytes;
 }
 
-using Steps = std::vector<Rewrite>;
-
-void add_precompiled(const JsonFields& fields, Steps& steps) {
+void add_precompiled(const JsonFields& fields, Rewrites& steps) {
   const auto rules = std::make_shared<const Precompiled>(
       base64_bytes(fields.required_string("precompiled_charsmap")), fields.where());
   steps.push_back([rules](std::string_view text, std::size_t at, std::string& out) {
@@ -249,7 +246,7 @@ void add_precompiled(const JsonFields& fields, Steps& steps) {
   });
 }
 
-void add_replacing(const JsonFields& fields, Steps& steps) {
+void add_replacing(const JsonFields& fields, Rewrites& steps) {
   const JsonFields pattern = fields.required_object("pattern");
   std::string content = fields.required_string("content");
   const auto text = pattern.string("String");
@@ -259,28 +256,28 @@ void add_replacing(const JsonFields& fields, Steps& steps) {
 }
 
 template <int options>
-void add_normal_form(const JsonFields&, Steps& steps) {
+void add_normal_form(const JsonFields&, Rewrites& steps) {
   steps.push_back(normal_form(options));
 }
 
-constexpr StepKind<Steps> kKinds[] = {
+constexpr StepKind<Rewrites> kNormalizers[] = {
     {"NFC", add_normal_form<UTF8PROC_COMPOSE>},
     {"NFD", add_normal_form<UTF8PROC_DECOMPOSE>},
     {"NFKC", add_normal_form<UTF8PROC_COMPOSE | UTF8PROC_COMPAT>},
     {"NFKD", add_normal_form<UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT>},
     {"BertNormalizer",
-     [](const auto& fields, Steps& steps) { read_bert_normalizer(fields).append_to(steps); }},
-    {"Lowercase", [](const auto&, Steps& steps) { steps.push_back(each_character(lower)); }},
-    {"StripAccents", [](const auto&, Steps& steps) { steps.push_back(without_marks("M")); }},
+     [](const auto& fields, Rewrites& steps) { read_bert_normalizer(fields).append_to(steps); }},
+    {"Lowercase", [](const auto&, Rewrites& steps) { steps.push_back(each_character(lower)); }},
+    {"StripAccents", [](const auto&, Rewrites& steps) { steps.push_back(without_marks("M")); }},
     {"Precompiled", add_precompiled},
     {"Replace", add_replacing},
-    {"Strip", [](const auto& fields, Steps& steps) {
+    {"Strip", [](const auto& fields, Rewrites& steps) {
        steps.push_back(
            stripping(fields.flag("strip_left", true), fields.flag("strip_right", true)));
      }}};
 
 }  // namespace
 
-std::span<const StepKind<Steps>> normalizer_kinds() { return kKinds; }
+std::span<const StepKind<Rewrites>> normalizer_kinds() { return kNormalizers; }
 
 }  // namespace gpt2

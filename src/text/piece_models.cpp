@@ -1,4 +1,4 @@
-#include "text/piece_models.h"
+#include "text/models.h"
 
 #include <algorithm>
 #include <functional>

@@ -2,7 +2,7 @@
 //
 //   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 //
-#include "text/pretokenizer.h"
+#include "text/steps.h"
 
 #include <utf8proc.h>
 
@@ -120,9 +120,7 @@ constexpr std::string_view kPatterns[] = {
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
     R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"};
 
-using Steps = std::vector<WordSplit>;
-
-void add_byte_level(const JsonFields& fields, Steps& steps) {
+void add_byte_level(const JsonFields& fields, WordSplits& steps) {
   const bool splits = fields.flag("use_regex", true);
   const bool has_prefix = fields.flag("add_prefix_space", false);
   steps.push_back({.first_word = splits ? gpt2_word : whole_text,
@@ -130,7 +128,7 @@ void add_byte_level(const JsonFields& fields, Steps& steps) {
                    .is_byte_level = true});
 }
 
-void add_metaspace(const JsonFields& fields, Steps& steps) {
+void add_metaspace(const JsonFields& fields, WordSplits& steps) {
   if (fields.string("replacement").value_or(std::string(kMetaspace)) != kMetaspace) {
     fields.refuse("replacement", "U+2581", ErrorCode::unsupported);
   }
@@ -141,7 +139,7 @@ void add_metaspace(const JsonFields& fields, Steps& steps) {
                    .rewrite = replacing(" ", std::string(kMetaspace))});
 }
 
-void add_split(const JsonFields& fields, Steps& steps) {
+void add_split(const JsonFields& fields, WordSplits& steps) {
   const auto pattern = fields.required_object("pattern").string("Regex");
   if (!pattern || std::ranges::find(kPatterns, *pattern) == std::end(kPatterns)) {
     fields.refuse("pattern", "the pattern of GPT-2", ErrorCode::unsupported);
@@ -152,13 +150,14 @@ void add_split(const JsonFields& fields, Steps& steps) {
   steps.push_back({gpt2_word});
 }
 
-constexpr StepKind<Steps> kKinds[] = {
+constexpr StepKind<WordSplits> kPreTokenizers[] = {
     {"ByteLevel", add_byte_level},
-    {"BertPreTokenizer", [](const auto&, Steps& steps) { steps.push_back({bert_word}); }},
-    {"WhitespaceSplit", [](const auto&, Steps& steps) { steps.push_back({word_between_spaces}); }},
+    {"BertPreTokenizer", [](const auto&, WordSplits& steps) { steps.push_back({bert_word}); }},
+    {"WhitespaceSplit",
+     [](const auto&, WordSplits& steps) { steps.push_back({word_between_spaces}); }},
     {"Metaspace", add_metaspace},
     {"Digits",
-     [](const auto& fields, Steps& steps) {
+     [](const auto& fields, WordSplits& steps) {
        steps.push_back({fields.flag("individual_digits", false) ? single_digit : digits});
      }},
     {"Split", add_split}};
@@ -204,10 +203,6 @@ std::size_t first_word_length(std::string_view text) noexcept {
   return space + run_length(text.substr(space), kind);
 }
 
-WordSplit gpt2_word_split() { return {gpt2_word}; }
-
-WordSplit bert_word_split() { return {bert_word}; }
-
 PrependScheme read_prepend_scheme(const JsonFields& fields) {
   if (!fields.flag("add_prefix_space", true)) return PrependScheme::never;
   const std::string scheme = fields.string("prepend_scheme").value_or("always");
@@ -217,6 +212,6 @@ PrependScheme read_prepend_scheme(const JsonFields& fields) {
   return PrependScheme::never;
 }
 
-std::span<const StepKind<Steps>> pre_tokenizer_kinds() { return kKinds; }
+std::span<const StepKind<WordSplits>> pre_tokenizer_kinds() { return kPreTokenizers; }
 
 }  // namespace gpt2

@@ -6,8 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/encoding.h"
-#include "text/piece_models.h"
+#include "text/models.h"
 #include "text/vocabulary.h"
 
 namespace gpt2 {

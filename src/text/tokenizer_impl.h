@@ -9,12 +9,9 @@
 #include "base/json.h"
 #include "gpt2/tokenizer.h"
 #include "text/added_tokens.h"
-#include "text/bpe.h"
-#include "text/decoder.h"
-#include "text/normalizer.h"
-#include "text/piece_models.h"
-#include "text/pretokenizer.h"
+#include "text/models.h"
 #include "text/sentencepiece.h"
+#include "text/steps.h"
 #include "text/vocabulary.h"
 
 namespace gpt2 {
@@ -25,8 +22,8 @@ struct Tokenizer::Impl {
   // A text passes through these in turn.
   bool has_space_before = false;  // like GPT2Tokenizer, puts a space before every text
   std::optional<SentencePieceNormalizer> sentencepiece;  // takes the place of a normalizer
-  std::vector<Rewrite> normalizer;
-  std::vector<WordSplit> pre_tokenizer;
+  Rewrites normalizer;
+  WordSplits pre_tokenizer;
   std::variant<Bpe, WordPiece, Unigram> model;
   TokenDecoder decoder;  // unused at byte level
 

@@ -26,57 +26,44 @@ class VocabularyReader final : public JsonTree {
 
   void begin(json::value_t kind) override {
     const bool is_object = kind == json::value_t::object;
-    switch (inside_) {
-      case Inside::tree: break;
-      case Inside::vocabulary: return add_token(json(kind));
-      case Inside::merges:
-        if (is_object) refuse_merge("an object");
-        pair_.clear();
-        inside_ = Inside::merge;
-        return;
-      case Inside::merge: refuse_merge("another array");
+    if (table_ == Table::vocabulary) add_token(json(kind));  // which throws
+    if (table_ == Table::merges && (is_object || path_.size() > kInTable)) refuse_merge(json(kind));
+    pair_.clear();
+    if (path_.size() == 2 && path_[0] == "model") {
+      has_merges |= path_[1] == "merges" && !is_object;
+      if (path_[1] == "vocab" && is_object) table_ = Table::vocabulary;
+      if (path_[1] == "merges" && !is_object) table_ = Table::merges;
     }
-    if (is_at("vocab") && is_object) {
-      inside_ = Inside::vocabulary;
-    } else if (is_at("merges") && !is_object) {
-      inside_ = Inside::merges;
-      has_merges = true;
-    } else {
-      JsonTree::begin(kind);
-    }
+    if (table_ == Table::none) JsonTree::begin(kind);
     path_.emplace_back();
   }
 
   bool key(std::string& name) override {
     path_.back() = name;
-    return inside_ != Inside::tree || JsonTree::key(name);
+    return table_ != Table::none || JsonTree::key(name);
   }
 
   void scalar(json&& value) override {
+    if (table_ == Table::none) return JsonTree::scalar(std::move(value));
+    if (table_ == Table::vocabulary) return add_token(value);
     auto* const text = value.get_ptr<std::string*>();
-    switch (inside_) {
-      case Inside::tree: return JsonTree::scalar(std::move(value));
-      case Inside::vocabulary: return add_token(value);
-      case Inside::merges:
-        if (!text || !merges.add(*text)) refuse_merge(shown(value));
-        return;
-      case Inside::merge:
-        if (!text) refuse_merge("another array");
-        pair_.push_back(std::move(*text));
+    if (text && path_.size() > kInTable) {
+      pair_.push_back(std::move(*text));
+    } else if (!text || !merges.add(*text)) {
+      refuse_merge(value);
     }
   }
 
   void end() override {
-    if (inside_ == Inside::merge) {
-      if (pair_.size() != 2 || !merges.add(pair_[0], pair_[1])) refuse_merge("another array");
-      inside_ = Inside::merges;
-      return;
+    if (table_ == Table::none) JsonTree::end();
+    if (path_.size() > kInTable && table_ == Table::merges) {
+      if (pair_.size() != 2 || !merges.add(pair_[0], pair_[1])) refuse_merge(json::value_t::array);
+    } else if (path_.size() == kInTable) {
+      if (table_ == Table::vocabulary && vocabulary_.count() == 0) {
+        fail(where_, "the vocabulary is empty");
+      }
+      table_ = Table::none;
     }
-    if (inside_ == Inside::tree) JsonTree::end();
-    if (inside_ == Inside::vocabulary && vocabulary_.count() == 0) {
-      fail(where_, "the vocabulary is empty");
-    }
-    inside_ = Inside::tree;
     path_.pop_back();
   }
 
@@ -84,11 +71,8 @@ class VocabularyReader final : public JsonTree {
   bool has_merges = false;
 
  private:
-  enum class Inside : std::uint8_t { tree, vocabulary, merges, merge };
-
-  [[nodiscard]] bool is_at(std::string_view key_of_model) const {
-    return path_.size() == 2 && path_[0] == "model" && path_[1] == key_of_model;
-  }
+  enum class Table : std::uint8_t { none, vocabulary, merges };
+  static constexpr std::size_t kInTable = 3;  // the keys of the path within a table
 
   void add_token(const json& value) {
     const std::string& token = path_.back();
@@ -101,13 +85,13 @@ class VocabularyReader final : public JsonTree {
          " have the same id, ", id);
   }
 
-  [[noreturn]] void refuse_merge(const std::string& found) const {
+  [[noreturn]] void refuse_merge(const json& found) const {
     fail(where_, "model.merges[", merges.size(),
-         R"(]: expected "left right" or ["left", "right"], found )", found);
+         R"(]: expected "left right" or ["left", "right"], found )", shown(found));
   }
 
   Vocabulary& vocabulary_;
-  Inside inside_ = Inside::tree;
+  Table table_ = Table::none;      // where the parser is
   std::vector<std::string> path_;  // the last key of every open object, "" for an array
   std::vector<std::string> pair_;  // the parts, read so far, of a merge written as an array
 };
@@ -302,6 +286,21 @@ constexpr StepKind<Tokenizer::Impl> kPostProcessors[] = {
     {"BertProcessing", read_cls_and_sep},
     {"RobertaProcessing", read_cls_and_sep}};
 
+// Reads all parts but the model.
+void read_parts(const JsonFields& root, Tokenizer::Impl& tokenizer) {
+  read_normalizer(root, tokenizer);
+  read_pre_tokenizer(root, tokenizer);
+  read_decoder(root, tokenizer);
+  read_steps(steps_of(root, "post_processor", "processors"), kPostProcessors, tokenizer);
+  if (!tokenizer.is_byte_level) tokenizer.vocabulary.use_names();
+}
+
+// The same for a file that is no tokenizer.json: `parts` is what one would say.
+void read_parts(const char* parts, const std::string& where, Tokenizer::Impl& tokenizer) {
+  const auto document = parse_json(parts, where);
+  read_parts(JsonFields(document.root, where), tokenizer);
+}
+
 void read_added_tokens(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   if (!root.find("added_tokens")) return;
   for (const json& value : root.required_list("added_tokens")) {
@@ -335,11 +334,7 @@ void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
   if (type == "Unigram") tokenizer.model = read_unigram(model, tokenizer.vocabulary);
   if (tokenizer.vocabulary.count() == 0) model.refuse("vocab", "tokens and their ids");
 
-  read_normalizer(root, tokenizer);
-  read_pre_tokenizer(root, tokenizer);
-  read_decoder(root, tokenizer);
-  read_steps(steps_of(root, "post_processor", "processors"), kPostProcessors, tokenizer);
-  if (!tokenizer.is_byte_level) tokenizer.vocabulary.use_names();
+  read_parts(root, tokenizer);
   if (type == "BPE") {
     tokenizer.model = read_bpe(model, reader, tokenizer.is_byte_level, tokenizer.vocabulary);
   } else if (type == "WordPiece" && !tokenizer.is_byte_level) {
@@ -356,9 +351,7 @@ void read_sentencepiece_model(const TextFile& file, Tokenizer::Impl& tokenizer) 
   for (std::size_t id = 0; id < read.pieces.size(); ++id) {
     static_cast<void>(tokenizer.vocabulary.insert(read.pieces[id].text, static_cast<TokenId>(id)));
   }
-  tokenizer.is_byte_level = false;
-  tokenizer.has_own_prefix_space = true;
-  tokenizer.vocabulary.use_names();
+  read_parts("{}", file.where, tokenizer);
   tokenizer.model = Unigram(read.pieces, read.options);
   tokenizer.decoder = sentencepiece_decoder(read);
   tokenizer.sentencepiece = std::move(read.normalizer);
@@ -379,19 +372,16 @@ void read_bert_vocabulary(const TextFile& vocab, Tokenizer::Impl& tokenizer) {
   for (std::size_t id = lines.size(); id-- > 0;) {
     static_cast<void>(tokenizer.vocabulary.insert(lines[id], static_cast<TokenId>(id)));
   }
-  tokenizer.is_byte_level = false;
-  tokenizer.has_own_prefix_space = true;
-  tokenizer.vocabulary.use_names();
-  tokenizer.bert_normalizer.emplace();
-  tokenizer.pre_tokenizer = {bert_word_split()};
-  tokenizer.decoder.steps = {wordpiece_decoding("##", true)};
+  read_parts(R"({"normalizer": {"type": "BertNormalizer"}, "decoder": {"type": "WordPiece"},
+                 "pre_tokenizer": {"type": "BertPreTokenizer"}})",
+             vocab.where, tokenizer);
 }
 
 void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::Impl& tokenizer) {
   VocabularyReader reader(vocab.where, tokenizer.vocabulary, {"model", "vocab"});
   reader.read(vocab.text);
   if (tokenizer.vocabulary.count() == 0) JsonFields(reader.root, vocab.where);
-  tokenizer.pre_tokenizer = {gpt2_word_split()};
+  read_parts(R"({"pre_tokenizer": {"type": "ByteLevel"}})", vocab.where, tokenizer);
   MergeList list(merges.where);
   list.add_lines(merges.text);
   tokenizer.model = Bpe(tokenizer.vocabulary, list.resolve(tokenizer.vocabulary), {});

@@ -122,6 +122,9 @@ class PieceTrie {
 
   [[nodiscard]] bool is_empty() const noexcept { return units_[0].children == 0; }
 
+  /// The size of the table, a small multiple of the number of pieces.
+  [[nodiscard]] std::size_t size() const noexcept { return units_.size(); }
+
  private:
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 

@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "fuzz_tokenizer.h"
-#include "text/pretokenizer.h"
+#include "text/steps.h"
 
 namespace {
 

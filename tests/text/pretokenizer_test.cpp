@@ -1,4 +1,4 @@
-#include "text/pretokenizer.h"
+#include "text/steps.h"
 
 #include <nlohmann/json.hpp>
 #include <string>

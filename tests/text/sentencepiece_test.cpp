@@ -83,6 +83,23 @@ TEST_CASE("of equal sums, the first wins, and rounding to float is SentencePiece
   CHECK(ids_of(in_float, "ab") == std::vector<TokenId>{1, 2});
 }
 
+TEST_CASE("a trie finds all pieces, and has few nodes however long the pieces are") {
+  std::vector<std::string> texts = {"a", "ab", "abcd", "abce", "b"};
+  for (std::size_t i = 0; i < 300; ++i) texts.push_back(std::string(900, 'x') + std::to_string(i));
+  std::vector<PieceTrie::Entry> entries;
+  for (const std::string& text : texts) {
+    entries.emplace_back(text, static_cast<TokenId>(entries.size()));
+  }
+  const PieceTrie trie(entries);
+  CHECK(trie.size() < 10000);
+  for (const auto& [text, id] : entries) CHECK(trie.find(text) == id);
+  for (const std::string_view text : {"", "abc", "abcde", "c", "x"}) CHECK(trie.find(text) == -1);
+  CHECK(trie.longest_prefix("abcx").length == 2);
+  CHECK(trie.longest_prefix("abcex").id == 3);
+  CHECK(PieceTrie().is_empty());
+  CHECK(PieceTrie().longest_prefix("a").length == 0);
+}
+
 TEST_CASE("characters without a piece become bytes, one unknown token, or nothing") {
   std::vector<Piece> pieces = {{"?", 0, Kind::unknown},
                                {"a", -1},

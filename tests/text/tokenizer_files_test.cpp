@@ -241,18 +241,28 @@ TEST_CASE("refused with key and value: an invalid tokenizer.json") {
       },
       ErrorCode::invalid_file);
 
-  const auto second_merge = [](const json& merge, const std::string& found) {
-    const std::string fact =
-        "model.merges[1]: expected \"left right\" or [\"left\", \"right\"], found " + found;
-    refused_patches({{"/model/merges", json::array({"a b", merge}), fact.c_str()}},
+  for (const char* merge :
+       {"7", R"("ab")", "{}", "[]", R"(["a"])", R"(["a", "b", "ab"])", R"(["a", 1])", R"([1, "b"])",
+        R"(["a", ""])", R"(["a", ["b"]])", R"([{}, "b"])"}) {
+    refused_patches({{"/model/merges", json::array({"a b", json::parse(merge)}),
+                      "model.merges[1]: expected \"left right\""}},
                     ErrorCode::invalid_file);
+  }
+}
+
+TEST_CASE("refused: a Unigram whose unknown piece or whose pieces are not there") {
+  const auto unigram = [](const json& vocab, const json& unknown) {
+    const json model = {{"type", "Unigram"}, {"vocab", vocab}, {"unk_id", unknown}};
+    return Files{{"tokenizer.json", json{{"model", model}}.dump()}};
   };
-  second_merge(7, "7");
-  second_merge("ab", "'ab'");
-  second_merge(json::object(), "an object");
-  for (const char* pair : {"[]", R"(["a"])", R"(["a", "b", "ab"])", R"(["a", 1])", R"([1, "b"])",
-                           R"(["a", ""])", R"(["a", ["b"]])", R"([{}, "b"])"}) {
-    second_merge(json::parse(pair), "another array");
+  const json vocab = json::parse(R"([["<unk>", 0], ["a", -1], ["b", -2.5]])");
+  CHECK_NOTHROW(load(unigram(vocab, 2)));
+  CHECK_NOTHROW(load(unigram(vocab, nullptr)));
+  refused(unigram(vocab, 99), "tokenizer.json: model: unk_id is 99; expected");
+  refused(unigram(vocab, 3), "tokenizer.json: model: unk_id is 3; expected");
+  refused(unigram(vocab, -1), "'unk_id' is -1");
+  for (const char* wrong : {"[]", R"([["", 0]])", R"([["a"]])", R"([["a", "b"]])"}) {
+    refused(unigram(json::parse(wrong), nullptr), "tokenizer.json: model: vocab is ");
   }
 }
 

@@ -65,6 +65,16 @@ TEST_CASE("encode counts the bytes that no token stands for") {
   }
 }
 
+TEST_CASE("lost bytes are those of the text, not of what the normalizer makes of it") {
+  const json bpe = {{"type", "BPE"}, {"vocab", {{"a", 0}}}, {"merges", json::array()}};
+  const json longer = {
+      {"type", "Replace"}, {"pattern", {{"String", "\u00e9"}}}, {"content", "e, acute"}};
+  const Tokenizer tokenizer = load({{"tokenizer.json", {{"model", bpe}, {"normalizer", longer}}}});
+  CHECK(lost_bytes(tokenizer, "\u00e9a") == 2);
+  CHECK(lost_bytes(tokenizer, "a\u00e9b\u00e9\u00e9") == 7);
+  CHECK(lost_bytes(tokenizer, "aaa") == 0);
+}
+
 TEST_CASE("a tokenizer.json cannot overflow the stack or fill memory") {
   const json bpe = {{"type", "BPE"}, {"vocab", {{"a", 0}}}, {"merges", json::array()}};
   const auto sequence_of = [](const json& step, std::size_t count, const char* key) {
@@ -84,6 +94,12 @@ TEST_CASE("a tokenizer.json cannot overflow the stack or fill memory") {
       load({{"tokenizer.json",
              {{"model", bpe}, {"normalizer", sequence_of(growing, 12, "normalizers")}}}});
   check_bad_argument([&] { static_cast<void>(bomb.encode("aaaa")); }, {"normalizer"});
+  check_refused(
+      [&] {
+        load({{"tokenizer.json",
+               {{"model", bpe}, {"decoder", sequence_of(growing, 12, "decoders")}}}});
+      },
+      {"tokenizer.json: decoder: content", "64 times"}, ErrorCode::unsupported);
 }
 
 TEST_CASE("a tokenizer with a token for every byte can encode every text") {

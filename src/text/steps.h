@@ -1,0 +1,142 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "text/sentencepiece.h"
+
+namespace gpt2 {
+
+/// One step of a normalizer. Appends to `out` what takes the place of the characters that begin at
+/// `at`, which is below text.size(), and returns the number of their bytes, which is above 0.
+using Rewrite = std::function<std::size_t(std::string_view text, std::size_t at, std::string& out)>;
+
+using Rewrites = std::vector<Rewrite>;
+
+/// Writes `prefix` and the rewritten text to `buffer`, and returns a view of it. Without a
+/// `rewrite`, copies the text. REQUIRES: `buffer` does not own the text.
+TextView rewrite_text(const TextView& text, std::string_view prefix, const Rewrite& rewrite,
+                      bool with_origins, TextBuffer& buffer);
+
+/// Returns a step that replaces every `pattern` with `content`. REQUIRES: the pattern is not empty.
+[[nodiscard]] Rewrite replacing(std::string pattern, std::string content);
+
+/// The settings of BERT's normalizer, whose defaults are those of HuggingFace's BertTokenizer.
+struct BertNormalizer {
+  bool clean_text = true;
+  bool handle_chinese_chars = true;
+  std::optional<bool> strip_accents = std::nullopt;  ///< if absent, as `lowercase`
+  bool lowercase = true;
+
+  void append_to(Rewrites& steps) const;
+};
+
+/// Reads the settings of a BertNormalizer. Throws Error(invalid_file).
+[[nodiscard]] BertNormalizer read_bert_normalizer(const JsonFields& fields);
+
+/// Returns the text after these steps, in one of the buffers. The text itself may be in neither.
+TextView normalize(TextView text, std::span<const Rewrite> steps, bool with_origins,
+                   std::array<TextBuffer, 2>& buffers);
+
+/// A type of the steps of a tokenizer.json, but for Sequence. `add` reads such a step and adds it
+/// to the steps before it. Throws Error: invalid_file, or unsupported.
+template <class Steps>
+struct StepKind {
+  const char* type;
+  void (*add)(const JsonFields& fields, Steps& steps);
+};
+
+/// The types of the steps of a normalizer.
+[[nodiscard]] std::span<const StepKind<Rewrites>> normalizer_kinds();
+
+/// The classes of characters that GPT-2's pre-tokenizer distinguishes.
+enum class CharClass : std::uint8_t {
+  letter,  ///< \p{L}: the general categories L*
+  number,  ///< \p{N}: the general categories N*
+  space,   ///< \s: the 25 code points of Unicode's White_Space
+  other,
+};
+
+/// Returns the general category of a code point: two letters, such as "Lu".
+[[nodiscard]] std::string_view category_of(char32_t code_point) noexcept;
+
+/// Returns the class of a code point in the Unicode version that utf8proc implements.
+[[nodiscard]] CharClass class_of(char32_t code_point) noexcept;
+
+/// Returns whether \w in Rust's regular expressions matches a code point. HuggingFace's tokenizers
+/// library finds whole words in this way. \w matches Unicode's Alphabetic, marks, decimal numbers,
+/// connector punctuation and the two joiners (UTS #18, annex C).
+[[nodiscard]] bool is_word_char(char32_t code_point) noexcept;
+
+/// Returns the length in bytes of the longest prefix of `text` that has only characters of class
+/// `kind`.
+[[nodiscard]] std::size_t run_length(std::string_view text, CharClass kind) noexcept;
+
+/// Returns the length in bytes of the first word of `text`, which is the part that GPT-2's pattern
+/// matches at the beginning. Words cover the text without gaps, and BPE never merges across them.
+/// REQUIRES: `text` is not empty.
+///
+/// A byte that is not part of valid UTF-8 counts as a character that is not a letter, number or
+/// space. The calls for all words of a text together take linear time.
+[[nodiscard]] std::size_t first_word_length(std::string_view text) noexcept;
+
+/// The word at the beginning of a text.
+struct FirstWord {
+  std::size_t length;   ///< in bytes, above 0
+  bool is_kept = true;  ///< if false, the word is white space that no token stands for
+};
+
+/// One step of a pre-tokenizer. Divides each text that the step before it yields into words.
+struct WordSplit {
+  FirstWord (*first_word)(std::string_view text);  ///< REQUIRES: `text` is not empty
+  std::string prefix = {};         ///< put before a text that begins neither with it nor with ' '
+  bool at_beginning_only = false;  ///< whether only the beginning of the whole text gets a prefix
+  Rewrite rewrite = {};            ///< changes the text first, if not empty
+  bool is_byte_level = false;      ///< whether the names of tokens spell bytes
+};
+
+using WordSplits = std::vector<WordSplit>;
+
+/// The types of the steps of a pre_tokenizer.
+[[nodiscard]] std::span<const StepKind<WordSplits>> pre_tokenizer_kinds();
+
+/// Whether the prefix of a Metaspace stands before every text, before the first one or nowhere.
+enum class PrependScheme : std::uint8_t { always, first, never };
+
+/// Reads it from a pre-tokenizer or a decoder. Throws Error(invalid_file).
+[[nodiscard]] PrependScheme read_prepend_scheme(const JsonFields& fields);
+
+/// SentencePiece's mark of a space, U+2581.
+inline constexpr std::string_view kMetaspace = "\xe2\x96\x81";
+
+/// How the names of tokens become text, for a tokenizer that is not of byte level.
+struct TokenDecoder {
+  /// Changes the name of one token to its text. `is_first`: it is the first token of the text.
+  using Step = std::function<void(std::string& token, bool is_first)>;
+
+  std::vector<Step> steps = {};
+  bool byte_fallback = false;     ///< whether "<0x41>" stands for a byte, before the steps
+  bool is_byte_level = false;     ///< whether the names of tokens spell bytes
+  std::size_t growth = 1;         ///< how many times as long the steps may make a token
+  bool is_sentencepiece = false;  ///< details differ from HuggingFace's tokenizers
+};
+
+/// Returns the step of SentencePiece for a file.
+[[nodiscard]] TokenDecoder sentencepiece_decoder(const SentencePieceFile& file);
+
+/// Returns the step of BERT: a space before each token that begins a word, but the first. With
+/// `cleanup`, there is none before a punctuation mark such as ".".
+[[nodiscard]] TokenDecoder::Step wordpiece_decoding(std::string prefix, bool cleanup);
+
+/// The types of the steps of a decoder.
+[[nodiscard]] std::span<const StepKind<TokenDecoder>> decoder_kinds();
+
+}  // namespace gpt2
