@@ -21,6 +21,12 @@ void convert(float* to, const Half* from, std::size_t n) noexcept {
   kernels().widen_f16(to, from, n);
 }
 
+// Calls f(number) with a number of this type.
+template <class F>
+void with_number(KVType type, const F& f) noexcept {
+  type == KVType::f16 ? f(Half()) : f(0.0f);
+}
+
 }  // namespace
 
 KVCache::KVCache(const Config& config, KVType type, std::size_t capacity)
@@ -48,55 +54,39 @@ std::size_t KVCache::bytes(const Config& config, KVType type, std::size_t capaci
   return config.n_layer * config.n_embd * (round_up(capacity, kPanel) + capacity) * bytes_of(type);
 }
 
-template <class Number>
-void KVCache::store_as(std::size_t layer, std::size_t head, std::size_t first, ConstMatrix keys,
-                       ConstMatrix values) noexcept {
-  for (std::size_t row = 0; row < keys.rows; ++row) {
-    auto* const block = reinterpret_cast<Number*>(blocks_[(first + row) / kChunk].data());
-    const std::size_t token = (first + row) % kChunk;
-    Number* const column = block + this->keys(layer, head) + key_offset(token);
-    for (std::size_t i = 0; i < head_dim_; i += kPiece) {
-      Number piece[kPiece];
-      const std::size_t count = std::min(kPiece, head_dim_ - i);
-      convert(piece, keys.row(row) + i, count);
-      for (std::size_t j = 0; j < count; ++j) column[(i + j) * kPanel] = piece[j];
-    }
-    convert(block + this->values(layer, head) + token * head_dim_, values.row(row), head_dim_);
-  }
-}
-
 void KVCache::store(std::size_t layer, std::size_t head, std::size_t first, ConstMatrix keys,
                     ConstMatrix values) noexcept {
-  if (type_ == KVType::f16) {
-    store_as<Half>(layer, head, first, keys, values);
-  } else {
-    store_as<float>(layer, head, first, keys, values);
-  }
-}
-
-template <class Number>
-void KVCache::read_as(std::size_t layer, std::size_t head, Matrix keys,
-                      Matrix values) const noexcept {
-  for (std::size_t row = 0; row < keys.rows; ++row) {
-    const auto* const block = static_cast<const Number*>(data_[row / kChunk]);
-    const std::size_t token = row % kChunk;
-    const Number* const column = block + this->keys(layer, head) + key_offset(token);
-    for (std::size_t i = 0; i < head_dim_; i += kPiece) {
-      Number piece[kPiece];
-      const std::size_t count = std::min(kPiece, head_dim_ - i);
-      for (std::size_t j = 0; j < count; ++j) piece[j] = column[(i + j) * kPanel];
-      convert(keys.row(row) + i, piece, count);
+  with_number(type_, [&]<class Number>(Number) {
+    for (std::size_t row = 0; row < keys.rows; ++row) {
+      auto* const block = reinterpret_cast<Number*>(blocks_[(first + row) / kChunk].data());
+      const std::size_t token = (first + row) % kChunk;
+      Number* const column = block + this->keys(layer, head) + key_offset(token);
+      for (std::size_t i = 0; i < head_dim_; i += kPiece) {
+        Number piece[kPiece];
+        const std::size_t count = std::min(kPiece, head_dim_ - i);
+        convert(piece, keys.row(row) + i, count);
+        for (std::size_t j = 0; j < count; ++j) column[(i + j) * kPanel] = piece[j];
+      }
+      convert(block + this->values(layer, head) + token * head_dim_, values.row(row), head_dim_);
     }
-    convert(values.row(row), block + this->values(layer, head) + token * head_dim_, head_dim_);
-  }
+  });
 }
 
 void KVCache::read(std::size_t layer, std::size_t head, Matrix keys, Matrix values) const noexcept {
-  if (type_ == KVType::f16) {
-    read_as<Half>(layer, head, keys, values);
-  } else {
-    read_as<float>(layer, head, keys, values);
-  }
+  with_number(type_, [&]<class Number>(Number) {
+    for (std::size_t row = 0; row < keys.rows; ++row) {
+      const auto* const block = static_cast<const Number*>(data_[row / kChunk]);
+      const std::size_t token = row % kChunk;
+      const Number* const column = block + this->keys(layer, head) + key_offset(token);
+      for (std::size_t i = 0; i < head_dim_; i += kPiece) {
+        Number piece[kPiece];
+        const std::size_t count = std::min(kPiece, head_dim_ - i);
+        for (std::size_t j = 0; j < count; ++j) piece[j] = column[(i + j) * kPanel];
+        convert(keys.row(row) + i, piece, count);
+      }
+      convert(values.row(row), block + this->values(layer, head) + token * head_dim_, head_dim_);
+    }
+  });
 }
 
 void KVCache::assign(const KVCache& other, std::size_t same, std::size_t tokens) {

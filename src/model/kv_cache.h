@@ -113,12 +113,6 @@ class KVCache {
   [[nodiscard]] KVType type() const noexcept { return type_; }
 
  private:
-  template <class Number>
-  void store_as(std::size_t layer, std::size_t head, std::size_t first, ConstMatrix keys,
-                ConstMatrix values) noexcept;
-  template <class Number>
-  void read_as(std::size_t layer, std::size_t head, Matrix keys, Matrix values) const noexcept;
-
   [[nodiscard]] KVBlock new_block() const;
   void set_block(std::size_t i, const KVBlock& block) noexcept;
   void copy_tokens(const KVCache& other, std::size_t begin, std::size_t end,

@@ -109,6 +109,13 @@ TEST_CASE("lines of plain text and of token ids") {
   CHECK(!record.contains("text"));
   CHECK(record["token_ids"] ==
         json::parse(run({"--json", "-n", "8", "Once upon"}).out)["token_ids"]);
+
+  const std::string without_tokenizer = std::string(GPT2_TEST_DATA) + "/oracle/adapters/base";
+  const Batch both("{\"prompt\": \"a\"}\n{\"prompt\": [7, 8]}\n");
+  CHECK(both.run({"-m", without_tokenizer}).status == 3);
+  const std::vector<json> answers = both.records();
+  CHECK(answers.at(0)["error"].get<std::string>().find("no tokenizer") != std::string::npos);
+  CHECK(answers.at(1)["token_ids"].size() == 8);
 }
 
 TEST_CASE("a line that is wrong has a record that says why, and the run goes on") {
