@@ -40,9 +40,14 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 "$root/tools/install_dependencies.sh" dpkg-dev file patchelf
 "$root/tools/build.sh" release "${targets[@]}"
 
+# libraries_in DIRECTORY: says where the libraries are installed, below the prefix.
 release="$root/build/release"
+libraries_in() { cmake -DCMAKE_INSTALL_LIBDIR="$1" "$release" >/dev/null; }
+trap 'libraries_in lib' EXIT
 for kind in "${cpack[@]}"; do
   printf 'package: packing the %s\n' "${kind,,}" >&2
+  libraries_in lib
+  [[ "$kind" != DEB ]] || libraries_in "lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH)"
   log="$(cpack --config "$release/CPackConfig.cmake" -B "$root/build" -G "$kind" 2>&1)" || {
     printf '%s\n' "$log" >&2
     exit 1

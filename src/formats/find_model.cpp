@@ -50,10 +50,11 @@ std::vector<fs::path> model_directories() {
     if (std::ranges::none_of(places, is_same)) places.push_back(place);
   };
   if (is_there(fs::path(kBuiltInDirectory) / GPT2_BUNDLED_MODEL)) add(kBuiltInDirectory);
-  // The first two are for what is installed in bin/ and lib/, the third for a library that has a
-  // model beside it, as in a wheel, and the others for what was built in build/ or build/PRESET/.
+  // The first two are for what is installed in bin/, lib/ or lib/x86_64-linux-gnu/, the third for a
+  // library that has a model beside it, as in a wheel, and the others for what was built in build/
+  // or build/PRESET/.
   for (const fs::path& file : {program_file(), library_file()}) {
-    for (const fs::path place : {GPT2_BIN_TO_DATA "/models", GPT2_LIB_TO_DATA "/models", "models",
+    for (const fs::path place : {GPT2_DATA_DIR "/models", "../" GPT2_DATA_DIR "/models", "models",
                                  "../models", "../../models"}) {
       if (!file.empty()) add((file.parent_path() / place).lexically_normal());
     }

@@ -17,7 +17,7 @@ for directory in "${found[@]}"; do
   [[ "$directory" == */c++* ]] && includes+=(-isystem "$directory")
 done
 options=(--target=x86_64-w64-mingw32 -std=c++20 -fsyntax-only -Werror -Wall -Wextra -Wpedantic
-  -Wmicrosoft -Wgnu -Wno-pragma-once-outside-header -DGPT2_BUNDLED_MODEL='""' -DGPT2_BIN_TO_DATA='""' -DGPT2_LIB_TO_DATA='""'
+  -Wmicrosoft -Wgnu -Wno-pragma-once-outside-header -DGPT2_BUNDLED_MODEL='""' -DGPT2_DATA_DIR='""'
   "${includes[@]}")
 
 {

@@ -4,13 +4,12 @@
 
 set(gpt2_bundled_model gpt2-stories)
 file(RELATIVE_PATH gpt2_bin_to_data ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/gpt2)
-file(RELATIVE_PATH gpt2_lib_to_data ${CMAKE_INSTALL_FULL_LIBDIR} ${CMAKE_INSTALL_FULL_DATADIR}/gpt2)
 file(RELATIVE_PATH gpt2_bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 file(RELATIVE_PATH gpt2_pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" gpt2_pc_to_prefix "${gpt2_pc_to_prefix}")
 
-set_source_files_properties(src/formats/find_model.cpp PROPERTIES COMPILE_DEFINITIONS
-  "GPT2_BIN_TO_DATA=\"${gpt2_bin_to_data}\";GPT2_LIB_TO_DATA=\"${gpt2_lib_to_data}\"")
+set_source_files_properties(src/formats/find_model.cpp PROPERTIES
+                            COMPILE_DEFINITIONS GPT2_DATA_DIR="${gpt2_bin_to_data}")
 target_compile_definitions(gpt2 PRIVATE GPT2_BUNDLED_MODEL="${gpt2_bundled_model}")
 if(GPT2_BUILD_CLI)
   foreach(objects gpt2_cli_objects gpt2_serve_objects)
@@ -18,11 +17,6 @@ if(GPT2_BUILD_CLI)
       target_compile_definitions(${objects} PRIVATE GPT2_BUNDLED_MODEL="${gpt2_bundled_model}")
     endif()
   endforeach()
-  set(gpt2_origin "$ORIGIN")
-  if(APPLE)
-    set(gpt2_origin "@loader_path")
-  endif()
-  set_target_properties(gpt2_cli PROPERTIES INSTALL_RPATH "${gpt2_origin}/${gpt2_bin_to_lib}")
 endif()
 
 if(NOT GPT2_INSTALL)

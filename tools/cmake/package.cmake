@@ -2,7 +2,8 @@
 # tools/package.sh makes both.
 set(CPACK_PACKAGE_NAME gpt2)
 set(CPACK_PACKAGE_VENDOR "the gpt2.cpp authors")
-set(CPACK_PACKAGE_CONTACT "the gpt2.cpp authors <gpt2.cpp@localhost>")
+set(CPACK_PACKAGE_CONTACT 
+    "gpt2.cpp maintainers <maintainers@users.noreply.a-seed-cda9f3e1.example>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "runs GPT-2 language models on the CPU")
 set(CPACK_PACKAGE_DESCRIPTION "The command gpt2, the library of the same name for C++ and C, and a
 small model that writes stories. Reads HuggingFace checkpoints as they are.")
@@ -15,6 +16,7 @@ set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/tools/cmake/package_parts.cm
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # depends on the packages of the linked libraries
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libutf8proc-dev")  # for programs that link the static library
 set(CPACK_GPT2_CHANGELOG ${PROJECT_SOURCE_DIR}/CHANGELOG.md)
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/tools/cmake/debian_files.cmake
