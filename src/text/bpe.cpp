@@ -18,16 +18,25 @@ constexpr std::uint64_t pair_of(TokenId left, TokenId right) noexcept {
 
 }  // namespace
 
-MergeTable::MergeTable(std::size_t capacity)
-    : shift_(64 - static_cast<int>(std::bit_width(2 * std::max(capacity, std::size_t{1})))),
+MergeTable::MergeTable(const MergeList& merges, const Vocabulary& vocabulary)
+    : shift_(64 -
+             static_cast<int>(std::bit_width(2 * std::max<std::size_t>(merges.pairs.size(), 1)))),
       slots_(std::size_t{1} << (64 - shift_), kEmpty) {
-  merged_.reserve(capacity);
-}
-
-void MergeTable::push_back(TokenId left, TokenId right, TokenId merged) {
-  const std::uint64_t pair = pair_of(left, right);
-  slots_[slot_of(pair)] = pair << kBits | merged_.size();
-  merged_.push_back(merged);
+  merged_.reserve(merges.pairs.size());
+  TokenId merged = 0;
+  for (const auto& [left, right] : merges.pairs) {
+    const auto id_of = [&](std::string_view token) {
+      if (const auto id = vocabulary.find(token)) return *id;
+      fail(merges.where, "merge ", merged_.size() + 1, ", ", quote(left), " with ", quote(right),
+           ": expected only tokens of the vocabulary, found ", quote(token));
+    };
+    const std::uint64_t pair = pair_of(id_of(left), id_of(right));
+    // Ids mostly follow the order of the merges, so this tries the next id before it searches.
+    const std::string both = left + right;
+    merged = vocabulary.name(merged + 1) == both ? merged + 1 : id_of(both);
+    slots_[slot_of(pair)] = pair << kBits | merged_.size();
+    merged_.push_back(merged);
+  }
 }
 
 MergeTable::Rank MergeTable::rank_of(TokenId left, TokenId right) const noexcept {
@@ -46,13 +55,11 @@ std::size_t MergeTable::slot_of(std::uint64_t pair) const noexcept {
 }
 
 bool MergeList::add(std::string_view left, std::string_view right) {
-  if (pairs_.size() == MergeTable::kMaxMerges) {
-    fail(where_, "expected at most ", MergeTable::kMaxMerges, " merges, found more");
+  if (pairs.size() == kMaxMerges) {
+    fail(where, "expected at most ", kMaxMerges, " merges, found more");
   }
-  if (left.empty() || right.empty()) return false;
-  pairs_.push_back({left.size(), left.size() + right.size()});
-  text_.append(left).append(right);
-  return true;
+  if (!left.empty() && !right.empty()) pairs.emplace_back(left, right);
+  return !left.empty() && !right.empty();
 }
 
 bool MergeList::add(std::string_view line) {
@@ -68,32 +75,9 @@ void MergeList::add_lines(std::string_view text) {
     text.remove_prefix(length == text.npos ? text.size() : length + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || line.starts_with("#version") || add(line)) continue;
-    fail(where_, "line ", number, ": expected two tokens and one space between them, found ",
+    fail(where, "line ", number, ": expected two tokens and one space between them, found ",
          quote(line));
   }
-}
-
-MergeTable MergeList::resolve(const Vocabulary& vocabulary) const {
-  MergeTable table(pairs_.size());
-  TokenId merged = 0;
-  std::string_view rest = text_;
-  for (std::size_t rank = 0; rank < pairs_.size(); ++rank) {
-    const std::string_view both = rest.substr(0, pairs_[rank].length);
-    const std::string_view left = both.substr(0, pairs_[rank].left_length);
-    const std::string_view right = both.substr(left.size());
-    rest.remove_prefix(both.size());
-    const auto id_of = [&](std::string_view token) {
-      if (const auto id = vocabulary.find(token)) return *id;
-      fail(where_, "merge ", rank + 1, ", ", quote(left), " with ", quote(right),
-           ": expected only tokens of the vocabulary, found ", quote(token));
-    };
-    const TokenId left_id = id_of(left);
-    const TokenId right_id = id_of(right);
-    // Ids mostly follow the order of the merges, so this tries the next id before it searches.
-    merged = vocabulary.name(merged + 1) == both ? merged + 1 : id_of(both);
-    table.push_back(left_id, right_id, merged);
-  }
-  return table;
 }
 
 Bpe::Bpe(const Vocabulary& vocabulary, MergeTable merges, const Options& options)

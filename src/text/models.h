@@ -177,6 +177,25 @@ class Symbols {
   std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> queue_;
 };
 
+/// The merges of a file by the names of the two tokens, in the order of their ranks.
+struct MergeList {
+  static constexpr std::size_t kMaxMerges = std::size_t{1} << 20;
+
+  std::string where;  ///< the file, with which messages begin
+  std::vector<std::pair<std::string, std::string>> pairs = {};
+
+  /// Adds a merge. Returns false if a part is empty. Throws Error(invalid_file) if there are more
+  /// than kMaxMerges.
+  [[nodiscard]] bool add(std::string_view left, std::string_view right);
+
+  /// The same for a line "left right". Also returns false unless the line has exactly one space.
+  [[nodiscard]] bool add(std::string_view line);
+
+  /// Adds the lines of a merges.txt. Skips empty lines and those that begin with "#version". Throws
+  /// Error(invalid_file) if another line is not a merge, or if there are more than kMaxMerges.
+  void add_lines(std::string_view text);
+};
+
 /// The pairs of tokens that can be merged, with their ranks. Of all merges that are possible in a
 /// word, BPE does the one with the lowest rank first. This is a hash table without deletion.
 class MergeTable {
@@ -186,15 +205,11 @@ class MergeTable {
   /// The number of bits of a rank or an id in the table. A rank and the two ids of its pair share
   /// one word of the table.
   static constexpr int kBits = 20;
-  static constexpr std::size_t kMaxMerges = std::size_t{1} << kBits;
-  static_assert(Vocabulary::kMaxTokens <= 1 << kBits);
+  static_assert(Vocabulary::kMaxTokens <= 1 << kBits && MergeList::kMaxMerges <= 1 << kBits);
 
-  /// Makes an empty table with room for `capacity` pairs. REQUIRES: capacity <= kMaxMerges.
-  explicit MergeTable(std::size_t capacity = 0);
-
-  /// Adds a pair with the next rank; the first pair has rank 0. If a pair is added twice, it has
-  /// the later rank.
-  void push_back(TokenId left, TokenId right, TokenId merged);
+  /// If a pair is there twice, it has the later rank. Throws Error(invalid_file) if the vocabulary
+  /// lacks one of the tokens to merge or a token that results from a merge.
+  explicit MergeTable(const MergeList& merges = {}, const Vocabulary& vocabulary = {});
 
   /// Returns the rank of the pair, or Symbols::kNever if the two tokens cannot be merged.
   [[nodiscard]] Rank rank_of(TokenId left, TokenId right) const noexcept;
@@ -209,40 +224,6 @@ class MergeTable {
   std::uint64_t multiplier_ = new_secret() | 1;
   std::vector<std::uint64_t> slots_;  // left, right, rank; 2^(64 - shift_), at most half full
   std::vector<TokenId> merged_;       // the resulting token of each rank
-};
-
-/// The merges of a file, in the order of their ranks.
-class MergeList {
- public:
-  /// Messages begin with `where`, the file.
-  explicit MergeList(std::string where) : where_(std::move(where)) {}
-
-  /// Adds a merge. Returns false if a part is empty. Throws Error(invalid_file) if there are more
-  /// than kMaxMerges.
-  [[nodiscard]] bool add(std::string_view left, std::string_view right);
-
-  /// The same for a line "left right". Also returns false unless the line has exactly one space.
-  [[nodiscard]] bool add(std::string_view line);
-
-  /// Adds the lines of a merges.txt. Skips empty lines and those that begin with "#version". Throws
-  /// Error(invalid_file) if another line is not a merge, or if there are more than kMaxMerges.
-  void add_lines(std::string_view text);
-
-  [[nodiscard]] std::size_t size() const noexcept { return pairs_.size(); }
-
-  /// Returns the merges as a table of ids. Throws Error(invalid_file) if the vocabulary lacks one
-  /// of the tokens to merge or a token that results from a merge.
-  [[nodiscard]] MergeTable resolve(const Vocabulary& vocabulary) const;
-
- private:
-  struct Pair {
-    std::size_t left_length;
-    std::size_t length;  // the length of both tokens together
-  };
-
-  std::string where_;
-  std::string text_;  // the tokens of all pairs, one after another
-  std::vector<Pair> pairs_;
 };
 
 /// Byte pair encoding of one word at a time. Immutable.

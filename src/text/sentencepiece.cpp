@@ -22,7 +22,6 @@ Precompiled::Precompiled(std::string_view table, std::string_view where) {
   if (size < kUnit || size % kUnit != 0 || size > table.size() - kUnit) {
     fail(where, "precompiled_charsmap has ", table.size(), " bytes, but a trie of ", size);
   }
-  units_.reserve(size / kUnit);
   for (std::size_t at = kUnit; at < kUnit + size; at += kUnit) {
     units_.push_back(load_little_endian<std::uint32_t>(bytes, at));
   }
@@ -224,7 +223,6 @@ void read_trainer_spec(std::string_view message, std::string_view where, Sentenc
     field.read(3, type);
     field.read(24, file.normalizer.treat_whitespace_as_suffix);
     field.read(35, file.options.byte_fallback);
-    field.read(42, file.eos_id);
   }
   file.options.is_bpe = type == 2;
   if (type == 1 || type == 2) return;

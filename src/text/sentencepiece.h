@@ -68,7 +68,6 @@ struct SentencePieceNormalizer {
 struct SentencePieceFile {
   std::vector<Piece> pieces = {};  ///< their texts lie in the bytes of the file
   Unigram::Options options = {};
-  TokenId eos_id = 2;  ///< -1: none
   SentencePieceNormalizer normalizer = {};
 };
 

@@ -22,7 +22,7 @@ class VocabularyReader final : public JsonTree {
   // tokenizer.json. For a vocab.json these are "model" and "vocab".
   VocabularyReader(const std::string& where, Vocabulary& vocabulary,
                    std::vector<std::string> path = {})
-      : JsonTree(where), merges(where), vocabulary_(vocabulary), path_(std::move(path)) {}
+      : JsonTree(where), merges{where}, vocabulary_(vocabulary), path_(std::move(path)) {}
 
   void begin(json::value_t kind) override {
     const bool is_object = kind == json::value_t::object;
@@ -86,7 +86,7 @@ class VocabularyReader final : public JsonTree {
   }
 
   [[noreturn]] void refuse_merge(const json& found) const {
-    fail(where_, "model.merges[", merges.size(),
+    fail(where_, "model.merges[", merges.pairs.size(),
          R"(]: expected "left right" or ["left", "right"], found )", shown(found));
   }
 
@@ -159,7 +159,7 @@ Bpe read_bpe(const JsonFields& model, const VocabularyReader& reader, bool is_by
   refuse_members(model, {"dropout", "continuing_subword_prefix", "end_of_word_suffix"});
   if (is_byte_level) refuse_members(model, {"byte_fallback"});
   if (!reader.has_merges) model.refuse("merges", "an array");
-  return Bpe(vocabulary, reader.merges.resolve(vocabulary),
+  return Bpe(vocabulary, MergeTable(reader.merges, vocabulary),
              {.unknown = read_unknown(model, vocabulary),
               .fuse_unknown = model.flag("fuse_unk", false),
               .ignore_merges = model.flag("ignore_merges", false),
@@ -382,9 +382,9 @@ void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::I
   reader.read(vocab.text);
   if (tokenizer.vocabulary.count() == 0) JsonFields(reader.root, vocab.where);
   read_parts(R"({"pre_tokenizer": {"type": "ByteLevel"}})", vocab.where, tokenizer);
-  MergeList list(merges.where);
+  MergeList list = {merges.where};
   list.add_lines(merges.text);
-  tokenizer.model = Bpe(tokenizer.vocabulary, list.resolve(tokenizer.vocabulary), {});
+  tokenizer.model = Bpe(tokenizer.vocabulary, MergeTable(list, tokenizer.vocabulary), {});
 }
 
 }  // namespace gpt2
