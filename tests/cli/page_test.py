@@ -7,6 +7,7 @@ GPT2 is the command and MODEL the folder of a model. The environment variable GP
 the browser. The exit status is 4 if there is none, which CTest can count as skipped.
 """
 
+import html
 import json
 import pathlib
 import re
@@ -133,6 +134,12 @@ class PageTest(unittest.TestCase):
         self.assertIn("was changed", browser.run('byId("short").textContent'))
         browser.press("ArrowLeft")
         self.assertNotIn("was changed", browser.run('wait().then(() => byId("steps").textContent)'))
+
+    def test_a_frame_of_a_notebook_shows_the_page(self):
+        frame = f'<iframe srcdoc="{html.escape(self.page)}"></iframe>'
+        browser = self.open("<!doctype html>" + frame, height=900)
+        shown = browser.run('frames[0].document.getElementById("token_name").textContent')
+        self.assertTrue(shown.startswith("token "), shown)
 
     def test_contributions_add_up(self):
         data = data_of(self.page)

@@ -62,7 +62,10 @@ function choose(change) {
   state.token = clamp(state.token, T);
   state.norm = clamp(state.norm, 2 * L + 1);
   state.head = clamp(state.head, H);
-  history.replaceState(null, "", "#" + new URLSearchParams(state));
+  // The frame in which a notebook shows the page has no address to change.
+  if (location.protocol !== "about:") {
+    history.replaceState(null, "", "#" + new URLSearchParams(state));
+  }
   showBar();
   refreshAll();
 }
