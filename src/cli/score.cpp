@@ -230,8 +230,7 @@ ScoringRequest read_line(const Scorer& scorer, const std::string& line) {
     request.question = read_question(members, reader, scorer.engine.model().config());
     return request;
   }
-  request.texts = {
-      reader.with_bos(settings.jsonl ? read_record(reader, line) : reader.read(line))};
+  request.texts = {reader.with_bos(settings.jsonl ? read_record(reader, line) : reader.read(line))};
   check_scored_length(request.texts[0].size());
   return request;
 }

@@ -22,10 +22,10 @@ namespace gpt2::cli {
 
 /// The settings from the arguments of `gpt2 batch`.
 struct BatchSettings {
-  std::string input;    ///< "-": standard input
-  std::string output;   ///< as given; each share is written to its own file
-  bool lines = false;   ///< whether each line is a prompt as plain text
-  bool jsonl = false;   ///< whether each line is a JSON object; without both, the first line decides
+  std::string input;   ///< "-": standard input
+  std::string output;  ///< as given; each share is written to its own file
+  bool lines = false;  ///< whether each line is a prompt as plain text
+  bool jsonl = false;  ///< whether each line is a JSON object; without both, the first line decides
   bool openai = false;  ///< whether OUT has answers in OpenAI's format
   bool merge = false;
   Shard shard;
@@ -48,10 +48,10 @@ struct BatchRequest {
   std::exception_ptr error = {};               ///< an Error if the line is invalid
 };
 
-/// Reads a line: if `is_plain`, the line is the prompt; otherwise, it is a JSON object with a prompt
-/// and options by HuggingFace's names, a request in OpenAI's batch format, or an object with a text
-/// or choices to score. `defaults` has the options that the line does not set. An invalid line
-/// becomes a request with an error.
+/// Reads a line: if `is_plain`, the line is the prompt; otherwise, it is a JSON object with a
+/// prompt and options by HuggingFace's names, a request in OpenAI's batch format, or an object with
+/// a text or choices to score. `defaults` has the options that the line does not set. An invalid
+/// line becomes a request with an error.
 [[nodiscard]] BatchRequest read_request(const Line& line, bool is_plain,
                                         const BatchSettings& settings,
                                         const GenerationOptions& defaults,

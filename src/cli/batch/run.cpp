@@ -95,8 +95,8 @@ class BatchRun {
   GenerationOptions defaults_;
   LineReader lines_;
   bool is_plain_ = false;  // whether each line is a prompt as plain text
-  RecordReader records_;  // the records that OUT already has
-  std::size_t line_ = 0;  // the number of the next line
+  RecordReader records_;   // the records that OUT already has
+  std::size_t line_ = 0;   // the number of the next line
   Scheduler scheduler_;
   std::deque<Work> work_;
   BatchSummary summary_;
@@ -163,8 +163,8 @@ void BatchRun::choose_format(const std::string& line) {
   const bool is_object = begin != std::string::npos && line[begin] == '{';
   is_plain_ = settings_.lines || (!settings_.jsonl && !settings_.openai && !is_object);
   if (!is_plain_ || tokenizer_ || settings_.defaults.tokens) return;
-  reject(input_.name(), ": line 1: expected a JSON object with \"token_ids\", because the model has "
-         "no tokenizer, found ", quote(line, 40), ": give --tokenizer, or --tokens for lines of ids");
+  reject(input_.name(), ": line 1: expected a JSON object, as there is no tokenizer, found ",
+         quote(line, 40), ": give --tokenizer, or --tokens for lines of token ids");
 }
 
 // Reads the next line and begins those of its texts that have no records yet. Returns false if

@@ -119,8 +119,8 @@ void check_scored_length(std::size_t tokens) {
 }
 
 ChoiceQuestion read_question(Members& members, const TokenReader& reader, const Config& config) {
-  ChoiceQuestion question = {
-      reader.with_bos(reader.read_json(members.need("context"), "context")), {}};
+  ChoiceQuestion question = {reader.with_bos(reader.read_json(members.need("context"), "context")),
+                             {}};
   const nlohmann::json& choices = members.need("choices");
   if (!choices.is_array() || choices.empty()) {
     reject("choices: expected a list with a choice or more, found ",

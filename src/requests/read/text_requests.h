@@ -52,8 +52,8 @@ void check_scored_length(std::size_t tokens);
                                                    const RequestContext& context);
 
 /// Reads a line: an object with "context" and "choices", or with "text" and maybe "context",
-/// "stride" and "logprobs", whose default is `top_logprobs`; both may have "add_bos". Throws Error for any other member, and
-/// for a text of fewer than two tokens.
+/// "stride" and "logprobs", whose default is `top_logprobs`; both may have "add_bos". Throws Error
+/// for any other member, and for a text of fewer than two tokens.
 [[nodiscard]] ScoringRequest read_line_to_score(Members& members, TokenReader reader,
                                                 const Config& config,
                                                 std::optional<std::size_t> top_logprobs);

@@ -63,7 +63,8 @@ struct TokenReader {
                                                             std::size_t most) const;
 };
 
-/// Returns the end-of-text token, which stands for an empty prompt. Throws Error if the model has none.
+/// Returns the end-of-text token, which stands for an empty prompt. Throws Error if the model has
+/// none.
 [[nodiscard]] TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& config);
 
 /// Handles a prompt that is longer than the context. With `truncate`, removes tokens from its
