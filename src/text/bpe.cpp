@@ -32,8 +32,10 @@ MergeTable::MergeTable(const MergeList& merges, const Vocabulary& vocabulary)
     };
     const std::uint64_t pair = pair_of(id_of(left), id_of(right));
     // Ids mostly follow the order of the merges, so this tries the next id before it searches.
-    const std::string both = left + right;
-    merged = vocabulary.name(merged + 1) == both ? merged + 1 : id_of(both);
+    const std::string_view next = vocabulary.name(merged + 1);
+    const bool is_next = next.size() == left.size() + right.size() && next.starts_with(left) &&
+                         next.ends_with(right);
+    merged = is_next ? merged + 1 : id_of(left + right);
     slots_[slot_of(pair)] = pair << kBits | merged_.size();
     merged_.push_back(merged);
   }

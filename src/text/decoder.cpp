@@ -62,7 +62,8 @@ void add_replace(const JsonFields& fields, TokenDecoder& decoder) {
   }
   const std::string content = fields.required_string("content");
   constexpr std::size_t kMaxGrowth = 64;
-  decoder.growth *= 1 + std::min(content.size() / pattern->size(), kMaxGrowth);
+  const std::size_t growth = (content.size() + pattern->size() - 1) / pattern->size();
+  decoder.growth *= std::clamp(growth, std::size_t{1}, kMaxGrowth + 1);
   if (decoder.growth > kMaxGrowth) {
     fields.refuse("content",
                   concat("steps that make a token at most ", kMaxGrowth, " times as long"),

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <queue>
@@ -293,8 +294,10 @@ struct Piece {
   Kind kind = Kind::normal;
 };
 
-/// Returns the pieces that are found in a text as they are, before it is normalized.
-[[nodiscard]] PieceTrie user_defined_pieces(std::span<const Piece> pieces);
+/// Returns the pieces of these kinds. (The user-defined ones are found in a text as they are,
+/// before it is normalized.)
+[[nodiscard]] PieceTrie pieces_of(std::initializer_list<Piece::Kind> kinds,
+                                  std::span<const Piece> pieces);
 
 /// SentencePiece's models: the sequence of pieces with the largest sum of scores (Unigram), or
 /// adjacent pieces merged to the piece with the largest score, again and again (BPE). Gives the

@@ -14,15 +14,6 @@ std::uint32_t first_character(std::string_view text) {
   return static_cast<signed char>(text[0]) >= 0 ? 1u : decode_utf8(text).length;
 }
 
-PieceTrie trie_of(std::span<const Piece> pieces, auto is_wanted) {
-  std::vector<PieceTrie::Entry> entries;
-  for (std::size_t id = 0; id < pieces.size(); ++id) {
-    if (!is_wanted(pieces[id].kind)) continue;
-    entries.emplace_back(pieces[id].text, static_cast<TokenId>(id));
-  }
-  return PieceTrie(std::move(entries));
-}
-
 }  // namespace
 
 WordPiece::WordPiece(const Vocabulary& vocabulary, const Options& options)
@@ -59,15 +50,19 @@ void WordPiece::encode(std::string_view word, Symbols& symbols, TokenSink& out) 
   symbols.for_each([&](TokenId id, std::uint32_t end) { out.add(id, end); });
 }
 
-PieceTrie user_defined_pieces(std::span<const Piece> pieces) {
-  return trie_of(pieces, [](Piece::Kind kind) { return kind == Piece::Kind::user_defined; });
+PieceTrie pieces_of(std::initializer_list<Piece::Kind> kinds, std::span<const Piece> pieces) {
+  std::vector<PieceTrie::Entry> entries;
+  for (std::size_t id = 0; id < pieces.size(); ++id) {
+    const bool is_wanted = std::ranges::find(kinds, pieces[id].kind) != kinds.end();
+    if (is_wanted) entries.emplace_back(pieces[id].text, static_cast<TokenId>(id));
+  }
+  return PieceTrie(std::move(entries));
 }
 
 Unigram::Unigram(std::span<const Piece> pieces, const Options& options)
-    : options_(options), user_defined_(user_defined_pieces(pieces)) {
-  pieces_ = trie_of(pieces, [](Piece::Kind kind) {
-    return kind == Piece::Kind::normal || kind == Piece::Kind::user_defined;
-  });
+    : options_(options),
+      pieces_(pieces_of({Piece::Kind::normal, Piece::Kind::user_defined}, pieces)),
+      user_defined_(pieces_of({Piece::Kind::user_defined}, pieces)) {
   bytes_.fill(-1);
   // SentencePiece begins its search for the largest score with the smallest positive float.
   double max = std::numeric_limits<float>::min();

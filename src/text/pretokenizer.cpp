@@ -24,6 +24,7 @@ constexpr bool is_enclosed_letter(char32_t c) {
 struct ClassifiedChar {
   CharClass kind;
   std::size_t length;
+  char32_t code_point;  // 0 if invalid
 };
 
 // The classes of ASCII characters. With this table, common text needs neither decoding nor
@@ -40,10 +41,22 @@ constexpr std::array<CharClass, 128> kAscii = [] {
 
 ClassifiedChar first_char(std::string_view text) noexcept {
   const auto byte = static_cast<unsigned char>(text[0]);
-  if (byte < kAscii.size()) return {kAscii[byte], 1};
+  if (byte < kAscii.size()) return {kAscii[byte], 1, byte};
   const Utf8Char c = decode_utf8(text);
-  if (c.kind != Utf8Char::Kind::valid) return {CharClass::other, 1};
-  return {class_of(c.code_point), c.length};
+  if (c.kind != Utf8Char::Kind::valid) return {CharClass::other, 1, 0};
+  return {class_of(c.code_point), c.length, c.code_point};
+}
+
+// Returns the length of the characters at the beginning of `text` for which is_one(character).
+template <class F>
+std::size_t length_while(std::string_view text, const F& is_one) noexcept {
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const ClassifiedChar next = first_char(text.substr(length));
+    if (!is_one(next)) break;
+    length += next.length;
+  }
+  return length;
 }
 
 // Returns the length of the match of 's|'t|'re|'ve|'m|'ll|'d, or 0 if there is none.
@@ -63,52 +76,38 @@ std::size_t white_space_length(std::string_view text) noexcept {
   return length == text.size() || length == last ? length : length - last;
 }
 
-// Returns the length of the characters at the beginning of `text` for which is_one(code point).
-template <class F>
-std::size_t length_while(std::string_view text, const F& is_one) {
-  std::size_t length = 0;
-  while (length < text.size()) {
-    const Utf8Char c = decode_utf8(text.substr(length));
-    if (!is_one(c.code_point)) break;
-    length += c.length;
-  }
-  return length;
-}
-
 // Returns whether BERT takes the character for punctuation: all of ASCII's symbols, and category P.
-bool is_bert_punctuation(char32_t c) {
-  if (c < 0x80) return c > ' ' && c < 0x7f && kAscii[c] == CharClass::other;
-  return category_of(c)[0] == 'P';
+bool is_bert_punctuation(const ClassifiedChar& c) {
+  if (c.code_point >= 0x80) return category_of(c.code_point)[0] == 'P';
+  return c.code_point > ' ' && c.code_point < 0x7f && c.kind == CharClass::other;
 }
 
-bool is_space(char32_t c) { return class_of(c) == CharClass::space; }
-
-bool is_digit(char32_t c) { return class_of(c) == CharClass::number; }
+bool is_digit(const ClassifiedChar& c) { return c.kind == CharClass::number; }
 
 FirstWord whole_text(std::string_view text) { return {text.size()}; }
 
 FirstWord gpt2_word(std::string_view text) { return {first_word_length(text)}; }
 
-FirstWord bert_word(std::string_view text) {
-  if (const std::size_t spaces = run_length(text, CharClass::space)) return {spaces, false};
-  const Utf8Char first = decode_utf8(text);
-  if (is_bert_punctuation(first.code_point)) return {first.length};
-  return {length_while(text, [](char32_t c) { return !is_space(c) && !is_bert_punctuation(c); })};
-}
-
 FirstWord word_between_spaces(std::string_view text) {
   if (const std::size_t spaces = run_length(text, CharClass::space)) return {spaces, false};
-  return {length_while(text, [](char32_t c) { return !is_space(c); })};
+  return {length_while(text, [](const auto& c) { return c.kind != CharClass::space; })};
+}
+
+FirstWord bert_word(std::string_view text) {
+  if (const std::size_t spaces = run_length(text, CharClass::space)) return {spaces, false};
+  if (const auto first = first_char(text); is_bert_punctuation(first)) return {first.length};
+  return {length_while(
+      text, [](const auto& c) { return c.kind != CharClass::space && !is_bert_punctuation(c); })};
 }
 
 FirstWord digits(std::string_view text) {
   if (const std::size_t length = length_while(text, is_digit)) return {length};
-  return {length_while(text, [](char32_t c) { return !is_digit(c); })};
+  return {length_while(text, [](const auto& c) { return !is_digit(c); })};
 }
 
 FirstWord single_digit(std::string_view text) {
-  const Utf8Char c = decode_utf8(text);
-  return is_digit(c.code_point) ? FirstWord{c.length} : digits(text);
+  const ClassifiedChar first = first_char(text);
+  return is_digit(first) ? FirstWord{first.length} : digits(text);
 }
 
 FirstWord word_with_metaspace(std::string_view text) {
@@ -186,13 +185,7 @@ bool is_word_char(char32_t code_point) noexcept {
 }
 
 std::size_t run_length(std::string_view text, CharClass kind) noexcept {
-  std::size_t length = 0;
-  while (length < text.size()) {
-    const ClassifiedChar next = first_char(text.substr(length));
-    if (next.kind != kind) break;
-    length += next.length;
-  }
-  return length;
+  return length_while(text, [kind](const auto& c) { return c.kind == kind; });
 }
 
 std::size_t first_word_length(std::string_view text) noexcept {

@@ -255,14 +255,13 @@ SentencePieceFile read_sentencepiece_file(std::string_view bytes, std::string_vi
       fail(where, "there are more than ", Vocabulary::kMaxTokens, " pieces");
     }
   }
-  const auto is_unknown = [](const Piece& piece) { return piece.kind == Piece::Kind::unknown; };
-  const auto unknown = std::ranges::find_if(file.pieces, is_unknown);
-  if (const auto n = std::ranges::count_if(file.pieces, is_unknown); n != 1) {
+  const auto unknown = std::ranges::find(file.pieces, Piece::Kind::unknown, &Piece::kind);
+  if (const auto n = std::ranges::count(file.pieces, Piece::Kind::unknown, &Piece::kind); n != 1) {
     fail(where, "not a file of SentencePiece: ", n, " of ", file.pieces.size(),
          " pieces have the type UNKNOWN; expected one");
   }
   file.options.unknown = static_cast<TokenId>(unknown - file.pieces.begin());
-  file.normalizer.user_defined = user_defined_pieces(file.pieces);
+  file.normalizer.user_defined = pieces_of({Piece::Kind::user_defined}, file.pieces);
   return file;
 }
 
