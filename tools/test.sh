@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs missing packages, builds, and runs all tests.
 #
-#   tools/test.sh [--asan | --tsan | --aarch64 | --windows] [ctest's options, such as -R tokenizer]
+#   tools/test.sh [--asan | --tsan | --aarch64 | --windows | --web] [ctest's options: -R tokenizer]
 #
 #   --asan     under AddressSanitizer and UndefinedBehaviorSanitizer
 #   --tsan     under ThreadSanitizer, only the tests that start threads and those of the server
 #   --aarch64  compiled for 64-bit Arm and run with qemu; needs a Debian machine
 #   --windows  compiled for 64-bit Windows and run with wine; needs a Debian machine
+#   --web      compiled for WebAssembly and run with Node and, if it is there, Chromium; the same
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -16,18 +17,27 @@ case "${1:-}" in
     sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
     exit 0
     ;;
-  --asan | --tsan | --aarch64 | --windows)
+  --asan | --tsan | --aarch64 | --windows | --web)
     preset="${1#--}"
     shift
     ;;
 esac
 
-if [[ "$preset" == aarch64 ]]; then
+if [[ "$preset" == web ]]; then
+  site="$("$root/tools/web.sh")"
+  "$root/tools/build.sh" web
+  mkdir -p "$root/build/web/scalar"
+  cp "$root"/src/web/*.mjs "$root/build/web/scalar"
+  node --expose-gc "$root/tests/web/node_test.mjs" "$site" "$@"
+  node --test-name-pattern=bits "$root/tests/web/node_test.mjs" "$root/build/web/scalar"
+  exec python3 "$root/tests/web/page_test.py" "$site"
+elif [[ "$preset" == aarch64 ]]; then
   "$root/tools/install_dependencies.sh" g++-aarch64-linux-gnu qemu-user
   "$root/tools/aarch64_sysroot.sh" "$root/build/aarch64-sysroot"
 elif [[ "$preset" == windows ]]; then
   "$root/tools/install_dependencies.sh" g++-mingw-w64-x86-64-posix wine wine64
-  "$root/tools/windows_sysroot.sh" "$root/build/windows-sysroot"
+  "$root/tools/source_sysroot.sh" "$root/build/windows-sysroot" \
+    x86_64-w64-mingw32-gcc-posix x86_64-w64-mingw32-ar
 else
   "$root/tools/install_dependencies.sh"
 fi

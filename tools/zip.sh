@@ -12,7 +12,8 @@ if [[ $# -gt 0 ]]; then
 fi
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 "$root/tools/install_dependencies.sh" g++-mingw-w64-x86-64-posix
-"$root/tools/windows_sysroot.sh" "$root/build/windows-sysroot"
+"$root/tools/source_sysroot.sh" "$root/build/windows-sysroot" \
+  x86_64-w64-mingw32-gcc-posix x86_64-w64-mingw32-ar
 "$root/tools/build.sh" windows gpt2_cli gpt2_shared
 
 printf 'zip: packing\n' >&2

@@ -20,6 +20,10 @@ static_assert(
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+[[nodiscard]] inline Bytes bytes_of_text(std::string_view text) noexcept {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
 /// Returns the little-endian integer in the sizeof(T) bytes that begin at `at`. REQUIRES: they lie
 /// in `bytes`.
 template <std::unsigned_integral T>

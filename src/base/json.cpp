@@ -135,8 +135,9 @@ void JsonFields::read(std::string_view key, std::size_t& value, std::size_t leas
   const json* const found = to_read(key);
   if (!found) return;
   if (found->is_number_unsigned()) {
-    value = found->get<std::size_t>();
-    if (value >= least && value <= most) return;
+    const auto number = found->get<std::uint64_t>();
+    value = static_cast<std::size_t>(number);
+    if (number >= least && number <= most) return;
   }
   refuse(key, concat("a whole number from ", least, " to ", most));
 }

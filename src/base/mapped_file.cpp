@@ -52,8 +52,8 @@ void MappedFile::open(const std::filesystem::path& path, FileAccess access) {
   if (file.kind() != ReadableFile::Kind::regular) {
     throw Error(ErrorCode::invalid_file, path.string() + " is not a regular file");
   }
-  static_assert(sizeof(std::size_t) >= sizeof file.size(), "files may be larger than memory");
   const auto size = static_cast<std::size_t>(file.size());
+  if (size != file.size()) throw Error(ErrorCode::invalid_file, path.string() + " is too large");
   if (size == 0) return;
   if (access == FileAccess::copy) {
     const auto buffer = copy_of(file, path);

@@ -55,7 +55,7 @@ std::vector<std::size_t> read_numbers(const JsonFields& fields, const char* key)
   const json& list = fields.required_list(key);
   if (list.size() > kMaxRank) fail(fields.where(), key, " has more than ", kMaxRank, " numbers");
   for (const json& number : list) {
-    if (number.is_number_unsigned()) continue;
+    if (number.is_number_unsigned() && number.get<std::uint64_t>() <= SIZE_MAX) continue;
     fail(fields.where(), key, " holds ", shown(number), "; expected whole numbers");
   }
   return list.get<std::vector<std::size_t>>();

@@ -62,8 +62,12 @@ constexpr InstructionSet kIsas[] = {
 #elif defined(__aarch64__)
     {"neon_dotprod", has_dot_products, &kNeonDotprodKernels, &kNeonDotprodNorm},
     {"neon", has_baseline, &kNeonKernels, &kNeonNorm},
+#elif defined(__wasm_simd128__)
+    {"wasm", has_baseline, &kWasmKernels, &kWasmNorm},
 #endif
+#ifndef __wasm_simd128__  // so that the module stays small
     {"scalar", has_baseline, &kScalarKernels, &kScalarNorm},
+#endif
 };
 constexpr std::size_t kNoIsa = std::size(kIsas);
 

@@ -8,12 +8,15 @@ set(gpt2_isa_flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnn
                           -mamx-tile -mamx-int8 -mprefer-vector-width=512)
 set(gpt2_isa_flags_neon -march=armv8-a)
 set(gpt2_isa_flags_neon_dotprod -march=armv8.2-a+dotprod)
+set(gpt2_isa_flags_wasm -msimd128)
 
 set(gpt2_isas scalar)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   list(APPEND gpt2_isas avx2 avx512)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   list(APPEND gpt2_isas neon neon_dotprod)
+elseif(EMSCRIPTEN)
+  list(APPEND gpt2_isas wasm)
 endif()
 
 # The tiles stay in registers only if everything is inlined and unrolled. Therefore every build that
@@ -27,6 +30,9 @@ endif()
 # variables on the stack, where the kernels keep their tiles. AddressSanitizer still finds each
 # access outside a buffer, and UBSan each index outside an array. Nothing checks alignment.
 set(gpt2_kernels_optimized -O3 -falign-functions=64 -falign-loops=32)
+if(EMSCRIPTEN)  # which inlines nothing where the rest of the library is compiled with -Os
+  set(gpt2_kernels_optimized -O3 -sINLINING_LIMIT=0)
+endif()
 if(GPT2_SANITIZE)
   set(gpt2_kernels_optimized "-O1$<$<CXX_COMPILER_ID:GNU>:;-fno-var-tracking;-fira-region=one>")
 endif()
@@ -48,6 +54,10 @@ foreach(isa IN LISTS gpt2_isas)
   target_link_libraries(gpt2_kernels_${isa} PRIVATE gpt2_options)
   set_source_files_properties(src/kernels/kernels_${isa}.cpp PROPERTIES  # after -fsanitize
                               COMPILE_OPTIONS "${gpt2_kernels_unchecked}")
-  target_sources(gpt2 PRIVATE $<TARGET_OBJECTS:gpt2_kernels_${isa}>)
+  if(NOT EMSCRIPTEN)
+    target_sources(gpt2 PRIVATE $<TARGET_OBJECTS:gpt2_kernels_${isa}>)
+  endif()
 endforeach()
-target_sources(gpt2 PRIVATE src/kernels/dispatch.cpp)
+if(NOT EMSCRIPTEN)  # src/web/web.cmake makes a module for each instruction set
+  target_sources(gpt2 PRIVATE src/kernels/dispatch.cpp)
+endif()

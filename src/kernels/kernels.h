@@ -342,10 +342,10 @@ extern const std::int8_t kInt4Codebook[16];
 
 /// The tables. Only those of the architecture that the library is compiled for are defined, and
 /// the scalar ones always are.
-extern const Kernels kScalarKernels, kAvx2Kernels, kAvx512Kernels, kNeonKernels,
+extern const Kernels kScalarKernels, kWasmKernels, kAvx2Kernels, kAvx512Kernels, kNeonKernels,
     kNeonDotprodKernels;
 extern const Kernels kAvx512AmxKernels;
-extern const NormKernels kScalarNorm, kAvx2Norm, kAvx512Norm, kNeonNorm, kNeonDotprodNorm;
+extern const NormKernels kScalarNorm, kWasmNorm, kAvx2Norm, kAvx512Norm, kNeonNorm, kNeonDotprodNorm;
 
 /// Return the tables of the instruction set in use (see runtime.h). They never throw, so that any
 /// function can call them: if GPT2_ISA names an instruction set that is not available, they return

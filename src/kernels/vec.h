@@ -123,7 +123,13 @@ struct Sixteen : Isa {
   }
   /// a * b + c, rounded once.
   [[gnu::always_inline]] friend Sixteen fma(Sixteen a, Sixteen b, Sixteen c) {
-    return of([&](std::size_t i) { return Isa::fma(a.part[i], b.part[i], c.part[i]); });
+    // An Isa that has to compute it in several steps does so for all registers at once.
+    if constexpr (requires { Isa::fuse(a.part, b.part, c.part); }) {
+      Isa::fuse(a.part, b.part, c.part);
+      return c;
+    } else {
+      return of([&](std::size_t i) { return Isa::fma(a.part[i], b.part[i], c.part[i]); });
+    }
   }
 
   /// Returns, for each lane, the upper half of the 64-bit product with `factor`.

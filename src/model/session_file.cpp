@@ -59,7 +59,8 @@ constexpr std::size_t kMinBytes = sizeof(SessionHeader) + kChecksumBytes;
 
 // Returns the name of a type without the zeros after it.
 std::string_view type_name(const char (&name)[8]) {
-  return {name, std::find(name, name + sizeof name, '\0')};
+  const std::string_view all(name, sizeof name);
+  return all.substr(0, all.find('\0'));
 }
 
 // Returns the bytes of each number in the cache. For a type that is not known, this is an arbitrary
@@ -70,8 +71,14 @@ std::size_t bytes_of_number(const SessionHeader& header) {
 
 // Returns the size of the file that the header describes, or nothing if no file can be that large.
 std::optional<std::size_t> size_of(const SessionHeader& header) {
-  const std::size_t sizes[] = {header.n_layer, header.n_head, header.head_dim, header.computed};
-  const auto tokens = checked_product(std::span(&header.tokens, 1), sizeof(TokenId));
+  // A number that memory has no room for stays too large, also if std::size_t has 32 bits.
+  const auto in_memory = [](std::uint64_t size) {
+    return static_cast<std::size_t>(std::min<std::uint64_t>(size, SIZE_MAX));
+  };
+  const std::size_t sizes[] = {in_memory(header.n_layer), in_memory(header.n_head),
+                               in_memory(header.head_dim), in_memory(header.computed)};
+  const std::size_t count = in_memory(header.tokens);
+  const auto tokens = checked_product(std::span(&count, 1), sizeof(TokenId));
   const auto cache = checked_product(sizes, 2 * bytes_of_number(header));
   std::size_t size = kMinBytes;
   if (!tokens || __builtin_add_overflow(size, *tokens, &size)) return std::nullopt;
@@ -291,7 +298,8 @@ Session load_session(const Engine& engine, const fs::path& file, const SessionOp
   impl.tokens.assign(tokens.begin(), tokens.end());
   impl.computed = computed;
   impl.unchanged = 0;  // the file does not say whether an observer has changed anything
-  impl.history = {.dropped = parts.header.dropped, .written = parts.header.written};
+  impl.history = {.dropped = static_cast<std::size_t>(parts.header.dropped),
+                  .written = static_cast<std::size_t>(parts.header.written)};
   return session;
 }
 

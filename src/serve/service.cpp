@@ -12,7 +12,7 @@
 #include "requests/answer/completion.h"
 #include "requests/read/members.h"
 #include "requests/read/options.h"
-#include "requests/read/tokens.h"
+#include "requests/run/calls.h"
 #include "serve/page_template.h"
 
 namespace gpt2::serve {
@@ -46,29 +46,6 @@ JsonDocument<nlohmann::json> parse_body(const std::string& text) {
   JsonDocument<nlohmann::json> body;
   parse_object(body.root, text, "the body");
   return body;
-}
-
-// Returns the answer to a body that has nothing but a model and a prompt.
-Json tokenized(const nlohmann::json& body, const ServedModel& model) {
-  Members members(body);
-  members.ignore({"model"});
-  TokenReader reader = {model.tokenizer, model.config.vocab_size, nullptr};
-  reader.read_settings(members);
-  const nlohmann::json& prompt = members.need("prompt");
-  const std::vector<TokenId> tokens = reader.read_json(prompt, "prompt");
-  const bool with_offsets = members.flag("offsets").value_or(false);
-  members.refuse_others();
-  Json answer = {
-      {"tokens", tokens}, {"count", tokens.size()}, {"max_model_len", model.config.n_positions}};
-  if (!with_offsets) return answer;
-  if (!prompt.is_string()) reject("offsets: expected a prompt that is a text");
-  std::vector<TextRange> ranges;
-  static_cast<void>(model.tokenizer->encode(prompt.get_ref<const std::string&>(),
-                                            {.parse_special = !reader.split_special_tokens},
-                                            nullptr, &ranges));
-  Json& offsets = answer["offsets"] = Json::array();
-  for (const auto& [begin, end] : ranges) offsets.push_back({begin, end});
-  return answer;
 }
 
 }  // namespace
@@ -212,19 +189,13 @@ HttpAnswer Service::get_metrics(const HttpRequest&) {
 HttpAnswer Service::post_tokenize(const HttpRequest& request) {
   const auto body = parse_body(request.body);
   const ServedModel& model = model_of(body.root);
-  return json_answer(200, tokenized(body.root, model));
+  return json_answer(200, tokenize(body.root, model.tokenizer, model.config));
 }
 
 HttpAnswer Service::post_detokenize(const HttpRequest& request) {
   const auto body = parse_body(request.body);
   const ServedModel& model = model_of(body.root);
-  Members members(body.root);
-  members.ignore({"model"});
-  const TokenReader reader = {model.tokenizer, model.config.vocab_size, nullptr};
-  const std::vector<TokenId> tokens = reader.read_ids(members.need("tokens"), "tokens");
-  members.refuse_others();
-  if (!model.tokenizer) reject("tokens: the model has no tokenizer that could decode them");
-  return json_answer(200, {{"prompt", model.tokenizer->decode(tokens)}});
+  return json_answer(200, detokenize(body.root, model.tokenizer, model.config));
 }
 
 void Service::run(const RunKind& kind, const HttpRequest& request,

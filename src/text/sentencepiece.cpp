@@ -16,7 +16,7 @@ namespace gpt2 {
 
 Precompiled::Precompiled(std::string_view table, std::string_view where) {
   if (table.empty()) return;
-  const Bytes bytes = std::as_bytes(std::span(table));
+  const Bytes bytes = bytes_of_text(table);
   constexpr std::size_t kUnit = sizeof(std::uint32_t);
   const std::size_t size = table.size() < kUnit ? 0 : load_little_endian<std::uint32_t>(bytes);
   if (size < kUnit || size % kUnit != 0 || size > table.size() - kUnit) {
@@ -202,7 +202,7 @@ Piece read_piece(std::string_view message, std::size_t id, std::string_view wher
   for (FieldReader field = {message, where}; field.next();) {
     if (field.is(1, kLength)) piece.text = field.content;
     if (field.is(2, kFixed32)) {
-      const Bytes bytes = std::as_bytes(std::span(field.content));
+      const Bytes bytes = bytes_of_text(field.content);
       piece.score = std::bit_cast<float>(load_little_endian<std::uint32_t>(bytes));
     }
     field.read(3, kind);

@@ -8,7 +8,7 @@
 #   - a header or a macro of an operating system occurs only in a source for that system, such as
 #     files_linux.cpp. Exceptions are src/serve and editor.cpp, which other systems do not have;
 #   - nothing takes exp, log and the like from the C library;
-#   - the C interface, the command and the server include public headers, their own, requests and
+#   - the C interface, the command, the server and the web include public headers, their own, requests and
 #     base, and the command measure;
 #   - no function has more than 50 lines and no file more than 400, comments not counted;
 #   - every public header has an example.
@@ -47,6 +47,7 @@ layers='
   serve:    requests base
   cli:      serve requests measure base
   c_api:    requests base
+  web:      requests base
 '
 
 # The layer that each public header belongs to. Every file of include/gpt2/ must be listed.
@@ -98,7 +99,7 @@ violations() (
         sub(/^(include|src)\//, "", from)
         if (layer_of(from) == "") print $1 ": belongs to no known layer"
         else if (layer_of(quoted[2]) == "") print $1 ":" $2 ": includes " quoted[2] ", which belongs to no known layer"
-        else if (layer_of(from) ~ /^(serve|cli|c_api)$/ && quoted[2] ~ /^gpt2\//) next
+        else if (layer_of(from) ~ /^(serve|cli|c_api|web)$/ && quoted[2] ~ /^gpt2\//) next
         else if (!((layer_of(from), layer_of(quoted[2])) in allowed))
           print $1 ":" $2 ": " layer_of(from) " must not include " quoted[2]
       }'
@@ -106,7 +107,7 @@ violations() (
   # The code that is compiled for one instruction set is everything that the kernel tables reach.
   for file in src/kernels/*.h src/kernels/kernels_*.cpp; do
     grep -Hn -E '^ *# *include' "$file" |
-      grep -v -E '<(cstddef|cstdint|immintrin\.h|arm_neon\.h)>|"kernels/' |
+      grep -v -E '<(cstddef|cstdint|(immintrin|arm_neon|wasm_simd128)\.h)>|"kernels/' |
       sed 's/$/: kernels include nothing but kernels/' || true
   done
 
@@ -120,7 +121,7 @@ violations() (
 
   # src/serve stands on POSIX sockets, and editor.cpp on libedit, which is for terminals of POSIX.
   grep -rHn --include='*.h' --include='*.cpp' -E "$of_a_system" include src |
-    grep -v -E '^[^:]*_(posix|linux|macos|windows)\.(cpp|h):|^src/serve/|^src/cli/terminal/editor\.cpp:' |
+    grep -v -E '^[^:]*_(posix|linux|macos|windows|web)\.(cpp|h):|^src/serve/|^src/cli/terminal/editor\.cpp:' |
     sed 's/$/: belongs in a source for one system/' || true
 
   # The last digit of these differs between C libraries.

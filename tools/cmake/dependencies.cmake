@@ -2,7 +2,12 @@
 # which needs an internet connection.
 include(FetchContent)
 
-find_package(Threads REQUIRED)
+if(EMSCRIPTEN)  # one thread
+  add_library(Threads::Threads INTERFACE IMPORTED)
+  add_library(OpenMP::OpenMP_CXX INTERFACE IMPORTED)
+else()
+  find_package(Threads REQUIRED)
+endif()
 
 # Part of the compiler: g++ brings libgomp along, clang++ needs libomp (Debian: libomp-dev). CMake
 # does not look where Homebrew has it, because Homebrew keeps it apart from its other libraries.
@@ -10,7 +15,9 @@ if(APPLE AND NOT OpenMP_ROOT)
   execute_process(COMMAND brew --prefix libomp OUTPUT_VARIABLE OpenMP_ROOT
                   OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
-find_package(OpenMP REQUIRED COMPONENTS CXX)
+if(NOT EMSCRIPTEN)
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+endif()
 
 find_package(nlohmann_json 3.10.5 QUIET)
 if(NOT nlohmann_json_FOUND)

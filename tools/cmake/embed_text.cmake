@@ -26,14 +26,18 @@ ${pieces}};
   target_include_directories(${target} PRIVATE ${generated})
 endfunction()
 
-# embed_page(TARGET FOLDER NAMESPACE)
+# join_page(RESULT FOLDER [SCRIPT...])
 #
-# Joins the files in src/FOLDER/page/ to one page: the header FOLDER/page_template.h declares
-# kPageTemplate. In page.html, @STYLE@ stands for style.css and @SCRIPT@ for the scripts, which follow
-# one another in name order.
-function(embed_page target folder namespace)
+# Joins the files in src/FOLDER/page/ to one page. In page.html, @STYLE@ stands for style.css and
+# @SCRIPT@ for the scripts, which follow one another in name order. A SCRIPT takes the place of the
+# one with the same name.
+function(join_page result folder)
   set(source ${PROJECT_SOURCE_DIR}/src/${folder}/page)
   file(GLOB scripts CONFIGURE_DEPENDS ${source}/*.js)
+  foreach(file IN LISTS ARGN)
+    get_filename_component(name ${file} NAME)
+    list(TRANSFORM scripts REPLACE "^.*/${name}$" ${file})
+  endforeach()
   file(READ ${source}/page.html page)
   file(READ ${source}/style.css style)
   set(script "")
@@ -45,5 +49,13 @@ function(embed_page target folder namespace)
   string(REPLACE "@SCRIPT@" "${script}" page "${page}")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
                ${source}/page.html ${source}/style.css ${scripts})
+  set(${result} "${page}" PARENT_SCOPE)
+endfunction()
+
+# embed_page(TARGET FOLDER NAMESPACE)
+#
+# Makes a page a part of a target: the header FOLDER/page_template.h declares kPageTemplate.
+function(embed_page target folder namespace)
+  join_page(page ${folder})
   embed_text(${target} ${folder}/page_template.h ${namespace} kPageTemplate "${page}")
 endfunction()

@@ -4,6 +4,8 @@ set(gpt2_system_libraries "")
 if(WIN32)
   set(gpt2_systems windows)
   set(gpt2_system_libraries synchronization)  # for threads_windows.cpp
+elseif(EMSCRIPTEN)
+  set(gpt2_systems web)
 elseif(APPLE)
   set(gpt2_systems posix macos)
 elseif(CMAKE_SYSTEM_NAME STREQUAL "Linux")
@@ -22,9 +24,15 @@ endif()
 
 # Removes the sources of other systems from a list.
 function(gpt2_keep_sources_of_system list)
-  set(others posix linux macos windows)
+  set(others posix linux macos windows web)
   list(REMOVE_ITEM others ${gpt2_systems})
   list(JOIN others "|" others)
   list(FILTER ${list} EXCLUDE REGEX "_(${others})(_test)?\\.cpp$")
+  if(NOT (WIN32 OR EMSCRIPTEN))  # whose libraries have no exact one
+    list(FILTER ${list} EXCLUDE REGEX "/fmaf\\.cpp$")
+  endif()
+  if(EMSCRIPTEN)  # team_web.cpp has all that two of these have; web.cpp is the only door
+    list(FILTER ${list} EXCLUDE REGEX "base/(team|thread_count)\\.cpp$|src/(c_api|measure)/")
+  endif()
   set(${list} ${${list}} PARENT_SCOPE)
 endfunction()

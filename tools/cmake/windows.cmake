@@ -1,5 +1,5 @@
 # Cross-compiles for 64-bit Windows with Debian's g++-mingw-w64-x86-64-posix, and runs the tests with
-# wine. GPT2_SYSROOT is the directory with the dependencies, which tools/windows_sysroot.sh makes.
+# wine. GPT2_SYSROOT is the directory with the dependencies, which tools/source_sysroot.sh makes.
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)
 set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc-posix)

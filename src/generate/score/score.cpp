@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kGroupTokens = 4096;
 
 // The score of a token that no window scores.
-constexpr TokenLogprob kUnscored = {std::numeric_limits<float>::quiet_NaN(), 0, {}};
+const TokenLogprob kUnscored = {std::numeric_limits<float>::quiet_NaN(), 0, {}};
 
 // Returns the sum in double, from the first to the last.
 double sum_of_logprobs(std::span<const TokenLogprob> scores) {

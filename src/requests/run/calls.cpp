@@ -6,7 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/fail.h"
+#include "base/json.h"
 #include "requests/answer/numbers.h"
+#include "requests/read/members.h"
+#include "requests/read/tokens.h"
 
 namespace gpt2 {
 namespace {
@@ -168,6 +172,40 @@ InspectionResult run_inspection(const Engine& engine, const InspectionRequest& r
   }
   result.unchanged = std::move(other.found);
   return result;
+}
+
+Json tokenize(const nlohmann::json& body, const std::optional<Tokenizer>& tokenizer,
+              const Config& config) {
+  Members members(body);
+  members.ignore({"model"});
+  TokenReader reader = {tokenizer, config.vocab_size, nullptr};
+  reader.read_settings(members);
+  const nlohmann::json& prompt = members.need("prompt");
+  const std::vector<TokenId> tokens = reader.read_json(prompt, "prompt");
+  const bool with_offsets = members.flag("offsets").value_or(false);
+  members.refuse_others();
+  Json answer = {
+      {"tokens", tokens}, {"count", tokens.size()}, {"max_model_len", config.n_positions}};
+  if (!with_offsets) return answer;
+  if (!prompt.is_string()) reject("offsets: expected a prompt that is a text");
+  std::vector<TextRange> ranges;
+  static_cast<void>(tokenizer->encode(prompt.get_ref<const std::string&>(),
+                                      {.parse_special = !reader.split_special_tokens}, nullptr,
+                                      &ranges));
+  Json& offsets = answer["offsets"] = Json::array();
+  for (const auto& [begin, end] : ranges) offsets.push_back({begin, end});
+  return answer;
+}
+
+Json detokenize(const nlohmann::json& body, const std::optional<Tokenizer>& tokenizer,
+                const Config& config) {
+  Members members(body);
+  members.ignore({"model"});
+  const TokenReader reader = {tokenizer, config.vocab_size, nullptr};
+  const std::vector<TokenId> tokens = reader.read_ids(members.need("tokens"), "tokens");
+  members.refuse_others();
+  if (!tokenizer) reject("tokens: the model has no tokenizer that could decode them");
+  return {{"prompt", tokenizer->decode(tokens)}};
 }
 
 }  // namespace gpt2

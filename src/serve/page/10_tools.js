@@ -64,3 +64,28 @@ function say(text) {
 function complain(text) {
   byId("error").textContent = text;
 }
+
+// What the model or the server answers to a wrong request.
+class Refusal extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+function sentence(text) {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(first) ? first : first + ".";
+}
+
+// Shows an error. If the server wants a key, shows the field for it.
+function showError(error) {
+  if (error.name === "AbortError") return;
+  if (!(error instanceof Refusal)) console.error(error);
+  complain(error instanceof Refusal ? error.message : `This page made a mistake: ${error.message}`);
+  if (error.status !== 401) return;
+  const had = sessionStorage.getItem("gpt2_key");
+  complain(had ? "The server does not know this API key." : "The server wants an API key.");
+  byId("key_box").hidden = false;
+  byId("key").focus();
+}

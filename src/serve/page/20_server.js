@@ -1,11 +1,4 @@
-// Requests to the server, and its errors as sentences.
-
-class Refusal extends Error {
-  constructor(message, status) {
-    super(message);
-    this.status = status;
-  }
-}
+// Requests to the server.
 
 function headers() {
   const key = sessionStorage.getItem("gpt2_key");
@@ -30,12 +23,8 @@ async function ask(path, body, signal) {
   throw new Refusal(message, answer.status);
 }
 
-const askJson = async (path, body) => (await ask(path, body)).json();
-
-function sentence(text) {
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(first) ? first : first + ".";
-}
+const askJson = async (path, body, signal) => (await ask(path, body, signal)).json();
+const askPage = async (path, body) => (await ask(path, body)).blob();
 
 // Sends a request whose answer is a stream and calls take(event) for each event. A request that
 // does not ask for a stream gives one event.
@@ -71,16 +60,4 @@ async function nextOf(reader) {
     if (error.name === "AbortError") throw error;
     throw new Refusal("The connection to the server broke. The text so far is kept.", 0);
   }
-}
-
-// Shows an error. If the server wants a key, shows the field for it.
-function showError(error) {
-  if (error.name === "AbortError") return;
-  if (!(error instanceof Refusal)) console.error(error);
-  complain(error instanceof Refusal ? error.message : `This page made a mistake: ${error.message}`);
-  if (error.status !== 401) return;
-  const had = sessionStorage.getItem("gpt2_key");
-  complain(had ? "The server does not know this API key." : "The server wants an API key.");
-  byId("key_box").hidden = false;
-  byId("key").focus();
 }

@@ -58,7 +58,7 @@ async function write() {
 async function findPrefix(signal) {
   const find = async (prompt, more) => {
     const body = { model: state.request.model.id, prompt, max_tokens: 0, return_token_ids: true, ...more };
-    return (await (await ask("v1/completions", JSON.stringify(body), signal)).json()).choices[0];
+    return (await askJson("v1/completions", JSON.stringify(body), signal)).choices[0];
   };
   state.promptIds = (await find(state.shown)).prompt_token_ids;
   const ids = [...state.promptIds, ...idsOf(state.prefix)];
@@ -83,7 +83,7 @@ async function inspect() {
   say("Looking inside the model\u2026");
   const prompt = [...state.promptIds, ...state.texts[0].ids];
   const body = JSON.stringify({ model: state.request.model.id, prompt });
-  const page = await (await ask("inspect", body)).blob();
+  const page = await askPage("inspect", body);
   const link = byId("inspection");
   if (link.href) URL.revokeObjectURL(link.href);
   link.href = URL.createObjectURL(page);

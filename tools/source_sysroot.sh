@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes DIR with the dependencies for 64-bit Windows: tools/windows_sysroot.sh DIR. Those that are
-# headers alone come from Debian's packages; utf8proc is compiled from Debian's source package.
+# Makes DIR with the dependencies for a system of which Debian has none, with its compiler and its
+# archiver: tools/source_sysroot.sh DIR CC AR. Those that are headers alone come from Debian's
+# packages; utf8proc is compiled from Debian's source package.
 set -euo pipefail
 
 dir="$(realpath -m "$1")"
@@ -24,8 +25,8 @@ apt=(apt-get -qq -o "Dir::State::Lists=$dir/lists" -o "Dir::Cache=$dir"
 for package in *.deb; do dpkg -x "$package" "$dir"; done
 tar -xf utf8proc_*.orig.tar.*
 cd utf8proc-*/
-x86_64-w64-mingw32-gcc-posix -O2 -DUTF8PROC_STATIC -c utf8proc.c -o utf8proc.o
-x86_64-w64-mingw32-ar rcs "$dir/usr/lib/libutf8proc.a" utf8proc.o
+"$2" -O2 -DUTF8PROC_STATIC -c utf8proc.c -o utf8proc.o
+"$3" rcs "$dir/usr/lib/libutf8proc.a" utf8proc.o
 mkdir -p "$dir/usr/share/doc/libutf8proc-dev"
 cp LICENSE.md "$dir/usr/share/doc/libutf8proc-dev/copyright"
 # The header of a static library must not declare that the functions are in a DLL.

@@ -1,0 +1,59 @@
+// Requests to the model, which a worker runs. This file takes the place of the one with this name in
+// src/serve/page, in the page that needs no server.
+
+let opening;  // the model, when it has been loaded
+
+async function openBundled() {
+  const { loadInWorker } = await import("./gpt2.mjs");
+  const name = "gpt2-stories";
+  return loadInWorker("models/" + name, { name });
+}
+
+// Answers as the server does.
+async function ask(path, body, signal, onPart) {
+  try {
+    opening ??= openBundled();
+    const model = await opening;
+    const request = body && JSON.parse(body);
+    if (path === "tokenize") return await model.tokenize(request);
+    const kind = { "v1/completions": "completions", inspect: "inspect_page" }[path];
+    if (kind) return await model.run(kind, request, { signal, onPart });
+    const { name, n_positions, options } = await model.describe();
+    if (path === "options") return { options };
+    const command = ["gpt2", "generate", "-m", name];
+    return { data: [{ id: name, max_model_len: n_positions, command }] };
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refusal(sentence(error.message));
+  }
+}
+
+const askJson = ask;
+const askPage = async (path, body) => new Blob([await ask(path, body)], { type: "text/html" });
+
+// Calls take(part) for each part of a stream, or with the answer if it is no stream.
+async function askStream(path, body, signal, take) {
+  const answer = await ask(path, body, signal, take);
+  if (!JSON.parse(body).stream) take(answer);
+}
+
+// A folder of a model that is dropped onto the page takes the place of the model.
+async function openFolder(folder) {
+  if (!folder?.isDirectory) {
+    throw new Refusal("Drop the folder of a model: config.json, weights, tokenizer.");
+  }
+  const reader = folder.createReader();
+  const entries = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+  const files = entries.filter((entry) => entry.isFile)
+    .map((entry) => new Promise((resolve, reject) => entry.file(resolve, reject)));
+  say(`Reading ${folder.name}\u2026`);
+  const model = await opening;
+  await model.load(await Promise.all(files), { name: folder.name })
+    .catch((error) => { throw new Refusal(sentence(error.message)); });
+  start();
+}
+addEventListener("dragover", (event) => event.preventDefault());
+addEventListener("drop", (event) => {
+  event.preventDefault();
+  openFolder(event.dataTransfer.items[0]?.webkitGetAsEntry()).catch(showError);
+});

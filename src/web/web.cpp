@@ -1,0 +1,180 @@
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/json.h"
+#include "gpt2/model.h"
+#include "gpt2/scheduler.h"
+#include "gpt2/tokenizer.h"
+#include "requests/answer/json_text.h"
+#include "requests/read/members.h"
+#include "requests/read/options.h"
+#include "requests/run/calls.h"
+#include "requests/run/run.h"
+
+// The functions of gpt2.wasm, which gpt2.mjs calls. A request and an answer are JSON; an answer, or
+// an error as {"error": {"message", ...}}, is the text that gpt2_web_text() and gpt2_web_size()
+// return until the next call. Functions return 0, or a null pointer, for an error.
+
+namespace gpt2::web {
+namespace {
+
+std::string text;
+
+void write(const Json& json) { text = json_text(json); }
+
+/// Calls f, and returns what it returns, or 0 if it throws.
+template <class F>
+auto guard(const F& f) noexcept -> decltype(f()) {
+  try {
+    text.clear();
+    return f();
+  } catch (const Error& error) {
+    write(error_json(error));
+  } catch (const std::bad_alloc&) {
+    text = R"({"error": {"message": "there is not enough memory", "code": "out_of_memory"}})";
+  } catch (const std::exception& error) {
+    write(error_json(error.what(), "server_error"));
+  }
+  return {};
+}
+
+JsonDocument<nlohmann::json> parse(const char* body) {
+  JsonDocument<nlohmann::json> request;
+  parse_object(request.root, body, "the request");
+  return request;
+}
+
+GenerationOptions defaults_of_openai() {
+  GenerationOptions options = request_defaults();
+  options.max_new_tokens = kCompletionTokens;
+  return options;
+}
+
+struct PageModel {
+  Engine engine;
+  std::optional<Tokenizer> tokenizer;
+  std::string name;
+  GenerationOptions defaults = request_defaults(), openai_defaults = defaults_of_openai();
+  Scheduler scheduler{engine, {}};
+
+  [[nodiscard]] const Config& config() const { return engine.model().config(); }
+};
+
+struct PageRun {
+  std::unique_ptr<Run> run;
+  Json events = Json::array();  // since the last step
+};
+
+std::vector<MemoryFile> files_in(const nlohmann::json& list) {
+  std::vector<MemoryFile> files;
+  for (const auto& file : list) {
+    const auto address = file.at("address").get<std::uintptr_t>();
+    const std::span bytes(reinterpret_cast<const std::byte*>(address),
+                          file.at("size").get<std::size_t>());
+    files.push_back({.name = file.at("name").get_ref<const std::string&>(), .bytes = bytes});
+  }
+  return files;
+}
+
+RunEvents events_of(PageRun& run) {
+  RunEvents events;
+  events.on_piece = [&run](std::size_t index, const CompletionPiece& piece) {
+    Json event = {{"index", index}, {"text", piece.text}};
+    if (piece.token) event["token_id"] = *piece.token;
+    run.events.push_back(std::move(event));
+  };
+  events.on_progress = [&run](double share) { run.events.push_back({{"progress", share}}); };
+  return events;
+}
+
+}  // namespace
+
+extern "C" {
+
+[[gnu::used]] const char* gpt2_web_text() { return text.data(); }
+[[gnu::used]] std::size_t gpt2_web_size() { return text.size(); }
+
+/// Memory for a file or a request. The files of a model stay in use until it is closed.
+[[gnu::used]] void* gpt2_web_allocate(std::size_t bytes) { return std::aligned_alloc(64, bytes); }
+[[gnu::used]] void gpt2_web_release(void* memory) { std::free(memory); }
+
+/// Opens {"name", "dtype", "tokenizer", "files": [{"name", "address", "size"}]}.
+[[gnu::used]] PageModel* gpt2_web_open(const char* body) {
+  return guard([&] {
+    const auto request = parse(body);
+    const auto files = files_in(request.root.at("files"));
+    const auto dtype = weight_type_named(request.root.at("dtype").get<std::string>());
+    if (!dtype) reject("dtype: expected stored, f32, f16, bf16, int8 or int4");
+    const Engine engine(Model::load(files, {.dtype = *dtype}), {.threads = 1});
+    std::optional<Tokenizer> tokenizer;
+    if (request.root.at("tokenizer").get<bool>()) {
+      tokenizer = Tokenizer::load(files);
+      tokenizer->require_match(engine.model().config());
+    }
+    return new PageModel{engine, std::move(tokenizer), request.root.at("name").get<std::string>()};
+  });
+}
+[[gnu::used]] void gpt2_web_close(PageModel* model) { delete model; }
+
+/// Begins a run of this kind.
+[[gnu::used]] PageRun* gpt2_web_begin(PageModel* model, const char* kind_name, const char* body) {
+  return guard([&] {
+    const RunKind& kind = run_kind(kind_name);
+    RequestContext context = {model->tokenizer, model->config(),
+                              kind.is_own ? model->defaults : model->openai_defaults};
+    context.with_drafts = kind.is_own;
+    auto run = std::make_unique<PageRun>();
+    run->run = make_run(kind, kind.read(parse(body).root, context),
+                        {model->engine, model->scheduler, model->tokenizer,
+                         {.id = kind.id_prefix + std::string("web"), .model = model->name}},
+                        events_of(*run));
+    return run.release();
+  });
+}
+
+/// Goes on with a run, and writes {"events", "parts"}: what is new. Returns 1 if the run goes on,
+/// and 2 if it has finished; then the text has its "answer", too.
+[[gnu::used]] int gpt2_web_step(PageRun* run) {
+  return guard([&] {
+    const bool goes_on = run->run->step();
+    Json news = {{"events", std::exchange(run->events, Json::array())},
+                 {"parts", run->run->take_parts()}};
+    if (!goes_on) news["answer"] = run->run->json();
+    write(news);
+    return goes_on ? 1 : 2;
+  });
+}
+[[gnu::used]] void gpt2_web_end(PageRun* run) { delete run; }
+
+/// Answers "tokenize" and "detokenize" as these paths of the server do, and "describe" with what the
+/// model is and what a request can ask for.
+[[gnu::used]] int gpt2_web_answer(const PageModel* model, const char* what, const char* body) {
+  return guard([&] {
+    const auto request = parse(body);
+    if (what == std::string_view("tokenize")) {
+      write(tokenize(request.root, model->tokenizer, model->config()));
+    } else if (what == std::string_view("detokenize")) {
+      write(detokenize(request.root, model->tokenizer, model->config()));
+    } else {
+      write({{"name", model->name},
+             {"n_positions", model->config().n_positions},
+             {"options", option_list(model->openai_defaults, model->defaults)}});
+    }
+    return 1;
+  });
+}
+
+}  // extern "C"
+}  // namespace gpt2::web

@@ -1,0 +1,148 @@
+// Tests gpt2.wasm in Node: node node_test.mjs FOLDER, which has it beside gpt2.mjs.
+import assert from "node:assert";
+import { readFile, readdir } from "node:fs/promises";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+
+const gpt2 = await import(pathToFileURL(process.argv[2] + "/gpt2.mjs"));
+const root = new URL("../../", import.meta.url);
+const bundled = new URL("models/gpt2-stories/", root);
+const oracle = new URL("tests/data/oracle/", root);
+
+// Hashes of all logits, which the command prints: gpt2 --stats --greedy --dtype stored, int8, int4.
+const bundledHashes = {
+  f32: "90a178e88aa647e4", bf16: "bf0247a85e82f35a", int8: "e2dce4226634a36e",
+  int4: "fd3b2d341ef63576",
+};
+const hashes = [
+  ["odd_sizes", "0f1a7db08468c4f7", "4433946f8d84b824", "d68a9c9cc633a26c"],
+  ["act_quick_gelu", "f83ff62322d9ee51", "1ddffb36e3b4ca93", "083c5fd792a8eadf"],
+  ["reorder_upcast_inverse", "fdc848c642b15d20", "172d9869ed773082", "0610e39079b0ffe7"],
+  ["untied", "f4a351094bf18d3c", "e520c913ee4b2fa3", "37c598d1d36cb27d"],
+  ["weights_bf16", "7d948082d9e03fc4", "2a944e92e61781e4", "1523b679cf7f9dec"],
+  ["weights_f16", "4c484d0b995f6535", "20ada6b87a60db25", "65b0d277486b1294"],
+];
+
+async function filesIn(folder) {
+  const names = (await readdir(folder, { withFileTypes: true })).filter((one) => one.isFile());
+  const pairs = names.map(async ({ name }) => [name, await readFile(new URL(name, folder))]);
+  return Object.fromEntries(await Promise.all(pairs));
+}
+
+async function withModel(source, options, use) {
+  const model = await gpt2.load(source, options);
+  try {
+    return await use(model);
+  } finally {
+    model.close();
+  }
+}
+
+// Fails unless a promise keeps, or breaks with an error of one line.
+const survives = (promise, what) => promise.catch((error) => {
+  assert.equal(error.name, "Gpt2Error", `${what}: ${error.stack}`);
+  assert.match(error.message, /^[^\n]+$/, what);
+});
+
+test("writes README's story", () => withModel(bundled, {}, async (model) => {
+  const readme = await readFile(new URL("README.md", root), "utf8");
+  const story = readme.match(/```text\n([^]*?)\n```/)[1];
+  let streamed = "";
+  const [{ text }] = await model.generate({ prompt: "Once upon a time" },
+    { onPiece: (piece) => { streamed += piece.text; } });
+  assert.equal(("Once upon a time" + text).replaceAll("\n", " "), story.replaceAll("\n", " "));
+  assert.equal(streamed, text);
+}));
+
+test("computes the bits of the command", async () => {
+  for (const [dtype, hash] of Object.entries(bundledHashes)) {
+    const [found] = await withModel(bundled, { dtype }, (model) => model.generate({
+      prompt: "The capital of France is", max_new_tokens: 20, hash_logits: true }));
+    assert.equal(found.stats.logits_hash, hash, dtype);
+  }
+  for (const [name, ...expected] of hashes) {
+    for (const [i, dtype] of ["stored", "int8", "int4"].entries()) {
+      const [found] = await withModel(new URL(`cases/${name}/`, oracle), { dtype, tokenizer: false },
+        (model) => model.generate({ prompt: [1, 2, 3, 4, 5], max_new_tokens: 8, temperature: 0,
+          hash_logits: true }));
+      assert.equal(found.stats.logits_hash, expected[i], `${name} ${dtype}`);
+    }
+  }
+});
+
+test("answers every kind of request", () => withModel(bundled, {}, async (model) => {
+  const { tokens } = await model.tokenize({ prompt: "Once upon a time" });
+  assert.deepEqual(tokens, [443, 452, 258, 401]);
+  assert.equal((await model.detokenize({ tokens })).prompt, "Once upon a time");
+  assert.ok((await model.describe()).options.some(({ name }) => name === "top_p"));
+  assert.equal((await model.embed({ input: "Once" })).data.length, 1);
+  assert.ok((await model.score({ texts: ["Once upon a time"] })));
+  assert.ok((await model.inspect({ prompt: "Once upon a time" })));
+  assert.match(await model.run("inspect_page", { prompt: "Once" }), /^<!DOCTYPE html>/i);
+  const parts = [];
+  await model.run("completions", { prompt: "Once", max_tokens: 3, stream: true },
+    { onPart: (part) => parts.push(part) });
+  assert.ok(parts.length >= 3 && parts.every((part) => part.object === "text_completion"));
+}));
+
+test("answers several requests at once", () => withModel(bundled, {}, async (model) => {
+  const prompts = ["Once", "The cat", "One day, a girl"];
+  const write = async (prompt) => (await model.generate({ prompt, max_new_tokens: 12 }))[0].text;
+  const together = await Promise.all(prompts.map(write));
+  for (const [i, prompt] of prompts.entries()) assert.equal(together[i], await write(prompt));
+}));
+
+test("refuses what is wrong", () => withModel(bundled, {}, async (model) => {
+  const refused = async (promise, ...facts) => {
+    const error = await promise.then(() => assert.fail("nothing was refused"), (error) => error);
+    assert.equal(error.name, "Gpt2Error", error.stack);
+    for (const fact of facts) assert.ok(error.message.includes(fact), error.message);
+  };
+  await refused(model.generate({ prompt: "x", top_p: 2 }), "top_p", "2");
+  await refused(model.generate({ prompt: "x", tpo_p: 1 }), "tpo_p");
+  await refused(model.generate([]), "request");
+  await refused(model.run("nothing", {}), "nothing");
+  await refused(gpt2.load("no-such-folder"), "no-such-folder");
+  await refused(gpt2.load(bundled, { dtype: "f8" }), "dtype");
+}));
+
+test("ends when its signal says so", () => withModel(bundled, {}, async (model) => {
+  const controller = new AbortController();
+  let pieces = 0;
+  const onPiece = () => { if (++pieces === 3) controller.abort(); };
+  await assert.rejects(model.generate({ prompt: "Once" }, { onPiece, signal: controller.signal }),
+    { name: "AbortError" });
+  assert.ok(pieces < 6);
+  assert.ok((await model.generate({ prompt: "Once", max_new_tokens: 2 }))[0].text);
+}));
+
+test("survives damaged files", async () => {
+  const config = await readFile(new URL("cases/tiny_default/config.json", oracle));
+  const inVerdicts = await filesIn(new URL("safetensors_verdicts/", oracle));
+  for (const [name, bytes] of Object.entries(inVerdicts)) {
+    const files = { "config.json": config, "model.safetensors": bytes };
+    await survives(withModel(files, { tokenizer: false }, () => {}), name);
+  }
+  for (const group of ["loading", "adapters", "cases"]) {
+    for (const name of await readdir(new URL(group, oracle))) {
+      const files = await filesIn(new URL(`${group}/${name}/`, oracle));
+      await survives(withModel(files, { tokenizer: false }, (model) =>
+        model.generate({ prompt: [1, 2], max_new_tokens: 2 })), name);
+    }
+  }
+  const files = await filesIn(bundled);
+  for (const [name, bytes] of Object.entries(files)) {
+    for (const share of [0, 0.3, 0.99]) {
+      const cut = bytes.subarray(0, Math.floor(bytes.length * share));
+      await survives(withModel({ ...files, [name]: cut }, {}, () => {}), name);
+    }
+  }
+});
+
+test("frees its memory", async () => {
+  const files = await filesIn(bundled);
+  for (let i = 0; i < 200; ++i) await withModel({ ...files }, {}, () => {});
+  globalThis.gc?.();
+  const { rss } = process.memoryUsage();
+  assert.ok(rss < 1e9, `${rss} bytes`);
+});

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Tests the site of tools/web.sh in a headless Chromium: page_test.py SITE
+
+The server below has no special headers, and the site lies below a path."""
+
+import functools
+import http.server
+import json
+import pathlib
+import sys
+import tempfile
+import threading
+import unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+from browser import BROWSER, Browser
+
+SITE = pathlib.Path(sys.argv.pop(1)).resolve()
+TOOLS = """
+var pause = (ms) => new Promise((done) => setTimeout(done, ms));
+var until = async (holds, what) => {
+  for (let i = 0; i < 2400; ++i) { if (holds()) return; await pause(50); }
+  throw new Error("waited in vain for " + what + ": " + byId("error").textContent);
+};
+var done = () => until(() => !running && byId("command").textContent, "the end of the text");
+var story = () => [...document.querySelectorAll(".text")].map((one) => one.textContent).join("");
+"""
+# Files that a visitor drops, as the page sees them.
+DROP = """
+var drop = (name, files) => {
+  const folder = { isDirectory: true, name, createReader: () => ({ readEntries: (take) =>
+    take(files.map((file) => ({ isFile: true, file: (give) => give(file) }))) }) };
+  const event = new Event("drop");
+  event.dataTransfer = { items: [{ webkitGetAsEntry: () => folder }] };
+  dispatchEvent(event);
+};
+"""
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@unittest.skipUnless(BROWSER, "there is no Chromium")
+class PageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.browser = Browser(cls.folder.name)
+        cls.addClassCleanup(cls.browser.close)
+        handler = functools.partial(Quiet, directory=SITE.parent)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        cls.addClassCleanup(server.server_close)
+        cls.addClassCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        cls.url = f"http://127.0.0.1:{server.server_port}/{SITE.name}/"
+
+    def open(self, **settings):
+        self.browser.load(self.url, **settings)
+        self.browser.run(TOOLS + DROP + "until(() => options.size > 0, 'the options')")
+        return self.browser
+
+    def write(self, browser, prompt, tokens):
+        browser.run(f"set(options.get('max_new_tokens'), '{tokens}'); "
+                    f"byId('prompt').value = {json.dumps(prompt)}; byId('form').requestSubmit()")
+        browser.run("done()")
+        return browser.run("story()")
+
+    def test_writes_the_story(self):
+        readme = (ROOT / "README.md").read_text().split("```text\n")[1].split("\n```")[0]
+        story = self.write(self.open(), "Once upon a time", 256)
+        self.assertEqual(story.replace("\n", " "), readme.replace("\n", " "))
+
+    def test_inspects(self):
+        browser = self.open()
+        self.write(browser, "Once upon a time", 3)
+        browser.click("byId('inspect')")
+        browser.run("until(() => byId('inspection').href, 'the page')")
+        page = browser.run("fetch(byId('inspection').href).then((page) => page.text())")
+        self.assertIn("LayerNorm", page)
+
+    def test_refuses(self):
+        browser = self.open()
+        self.write(browser, "Once " * 2000, 3)
+        self.assertIn("512", browser.run("byId('error').textContent"))
+
+    def test_takes_a_folder(self):
+        browser = self.open()
+        browser.run("drop('broken', [new File(['{}'], 'config.json')]); "
+                    "until(() => byId('error').textContent, 'the error')")
+        self.assertIn("model.safetensors", browser.run("byId('error').textContent"))
+        names = [file.name for file in (SITE / "models/gpt2-stories").iterdir()]
+        browser.run("Promise.all(%s.map(async (name) => new File([await (await fetch("
+                    "'models/gpt2-stories/' + name)).blob()], name)))"
+                    ".then((files) => { complain(''); drop('mine', files); })" % json.dumps(names))
+        browser.run("until(() => byId('model').value === 'mine', 'the model')")
+        self.assertIn("Once", self.write(browser, "Once", 5))
+        self.assertIn("-m mine", browser.run("byId('command').textContent"))
+
+
+if __name__ == "__main__":
+    unittest.main()
