@@ -9,7 +9,6 @@
 #include "gpt2/embed.h"
 #include "gpt2/runtime.h"
 #include "model/engine_impl.h"
-#include "model/session_impl.h"
 #include "model/watch.h"
 
 namespace gpt2 {

@@ -4,7 +4,7 @@
 
 #include "base/fail.h"
 #include "base/text.h"
-#include "model/session_impl.h"
+#include "model/engine_impl.h"
 
 namespace gpt2 {
 

@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "base/mapped_file.h"
 #include "base/new_file.h"
-#include "model/session_impl.h"
+#include "model/engine_impl.h"
 #include "model/transformer.h"
 
 // The file of a session.

@@ -9,7 +9,6 @@
 #include "gpt2/observer.h"
 #include "kernels/kernels.h"
 #include "model/engine_impl.h"
-#include "model/session_impl.h"
 
 namespace gpt2 {
 namespace {

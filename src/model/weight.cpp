@@ -28,9 +28,10 @@ void read_block(float (&weight)[kBlock][kPanel], const Weight& w, std::size_t pa
   const std::size_t columns = std::min(kPanel, w.n - n_begin);
   const std::size_t depth = std::min(kBlock, w.k - k_begin);
   if (columns < kPanel || depth < kBlock) std::memset(weight, 0, sizeof weight);
-  const FloatType type = *w.float_type();
+  const auto kernel = widen_kernel(*w.float_type());
+  const std::size_t bytes = element_bytes(*w.float_type());
   const auto widen = [&](float* to, std::size_t index, std::size_t count) {
-    widen_kernel(type)(to, w.data + index * element_bytes(type), count);
+    kernel(to, w.data + index * bytes, count);
   };
   if (w.layout == Weight::Layout::kn) {
     for (std::size_t k = 0; k < depth; ++k) {

@@ -9,7 +9,7 @@
 #include "gpt2/generate.h"
 #include "gpt2/session.h"
 #include "measure/random_model.h"
-#include "model/session_impl.h"
+#include "model/engine_impl.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/passes.h"

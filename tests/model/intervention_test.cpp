@@ -14,7 +14,7 @@
 #include "gpt2/embed.h"
 #include "gpt2/observer.h"
 #include "gpt2/runtime.h"
-#include "model/session_impl.h"
+#include "model/engine_impl.h"
 #include "model/transformer.h"
 #include "support/catch.h"
 #include "support/passes.h"

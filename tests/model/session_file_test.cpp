@@ -16,7 +16,7 @@
 #include "formats/safetensors.h"
 #include "gpt2/session.h"
 #include "measure/random_model.h"
-#include "model/session_impl.h"
+#include "model/engine_impl.h"
 #include "support/bytes.h"
 #include "support/catch.h"
 #include "support/passes.h"

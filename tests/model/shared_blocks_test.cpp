@@ -11,7 +11,7 @@
 #include "gpt2/error.h"
 #include "gpt2/session.h"
 #include "measure/random_model.h"
-#include "model/session_impl.h"
+#include "model/engine_impl.h"
 #include "support/catch.h"
 #include "support/is_slow.h"
 #include "support/passes.h"

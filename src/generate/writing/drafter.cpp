@@ -11,7 +11,6 @@
 #include "generate/writing/prompt_reader.h"
 #include "generate/writing/tokens.h"
 #include "model/engine_impl.h"
-#include "model/session_impl.h"
 
 namespace gpt2 {
 namespace {
