@@ -94,6 +94,9 @@ TEST_CASE("lines of plain text and of token ids") {
   CHECK(json_first.run().status == 3);
   CHECK(Batch("Tom\n{}").run({"--jsonl"}).status == 3);
   CHECK(Batch("{\nTom").run({"--lines"}).status == 0);
+  const Outcome refused = Batch("\n{\"prompt\": \"Tom\"}").run();  // the first line says nothing
+  CHECK(refused.status == 1);
+  CHECK(refused.err.find("--jsonl") != std::string::npos);
   const std::vector<json> found = batch.records();
   REQUIRE(found.size() == 3);
   const std::vector<std::string> prompts = {"Once upon", "", "Tom"};

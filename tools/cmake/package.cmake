@@ -2,8 +2,12 @@
 # tools/package.sh makes both.
 set(CPACK_PACKAGE_NAME gpt2)
 set(CPACK_PACKAGE_VENDOR "the gpt2.cpp authors")
-set(CPACK_PACKAGE_CONTACT 
-    "gpt2.cpp maintainers <maintainers@users.noreply.a-seed-cda9f3e1.example>")
+# The maintainer of a package is who wrote the last commit, or else the authors, without an address.
+execute_process(COMMAND git log -1 "--format=%an <%ae>" WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+                OUTPUT_VARIABLE CPACK_PACKAGE_CONTACT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(NOT CPACK_PACKAGE_CONTACT)
+  set(CPACK_PACKAGE_CONTACT ${CPACK_PACKAGE_VENDOR})
+endif()
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "runs GPT-2 language models on the CPU")
 set(CPACK_PACKAGE_DESCRIPTION "The command gpt2, the library of the same name for C++ and C, and a
 small model that writes stories. Reads HuggingFace checkpoints as they are.")

@@ -160,6 +160,10 @@ std::size_t BatchRun::texts_in_memory() const {
 // Decides by the first line and the options what the lines are.
 void BatchRun::choose_format(const std::string& line) {
   const std::size_t begin = line.find_first_not_of(" \t\r");
+  if (begin == std::string::npos && !settings_.lines && !settings_.jsonl && !settings_.openai) {
+    reject(input_.name(), ": line 1: expected a prompt or a JSON object, found an empty line: ",
+           "remove it, or give --lines or --jsonl");
+  }
   const bool is_object = begin != std::string::npos && line[begin] == '{';
   is_plain_ = settings_.lines || (!settings_.jsonl && !settings_.openai && !is_object);
   if (!is_plain_ || tokenizer_ || settings_.defaults.tokens) return;
