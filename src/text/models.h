@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <initializer_list>
 #include <limits>
@@ -183,7 +184,7 @@ struct MergeList {
   static constexpr std::size_t kMaxMerges = std::size_t{1} << 20;
 
   std::string where;  ///< the file, with which messages begin
-  std::vector<std::pair<std::string, std::string>> pairs = {};
+  std::deque<std::pair<std::string, std::string>> pairs = {};
 
   /// Adds a merge. Returns false if a part is empty. Throws Error(invalid_file) if there are more
   /// than kMaxMerges.
