@@ -24,7 +24,8 @@ MergeTable::MergeTable(const MergeList& merges, const Vocabulary& vocabulary)
       slots_(std::size_t{1} << (64 - shift_), kEmpty) {
   merged_.reserve(merges.pairs.size());
   TokenId merged = 0;
-  for (const auto& [left, right] : merges.pairs) {
+  for (const auto& names : merges.pairs) {
+    const std::string &left = names.first, &right = names.second;
     const auto id_of = [&](std::string_view token) {
       if (const auto id = vocabulary.find(token)) return *id;
       fail(merges.where, "merge ", merged_.size() + 1, ", ", quote(left), " with ", quote(right),
