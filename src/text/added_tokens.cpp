@@ -1,4 +1,4 @@
-#include "text/added_tokens.h"
+#include "text/tokenizer_impl.h"
 
 #include <algorithm>
 #include <utility>

@@ -10,7 +10,6 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "text/sentencepiece.h"
 
 namespace gpt2 {
 namespace {

@@ -1,4 +1,4 @@
-#include "text/sentencepiece.h"
+#include "text/steps.h"
 
 #include <utf8proc.h>
 

@@ -1,5 +1,5 @@
 #include "fuzz_tokenizer.h"
-#include "text/sentencepiece.h"
+#include "text/steps.h"
 
 // Fuzzes a spiece.model. What it makes of a text must be whole, whatever its pieces and rules are.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -6,7 +6,7 @@
 #include "support/catch.h"
 #include "support/refusal.h"
 #include "support/tokenizer_cases.h"
-#include "text/sentencepiece.h"
+#include "text/steps.h"
 
 namespace gpt2::test::sentencepiece_test {
 
