@@ -14,7 +14,9 @@ umask 022
 mkdir "$work/package"
 cp "$root"/src/web/npm/* "$root"/build/site/{gpt2.wasm,gpt2.mjs,worker.mjs} "$root/LICENSE" \
   "$work/package"
-cp "$root/build/web-sysroot/usr/share/doc/libutf8proc-dev/copyright" "$work/package/LICENSE-utf8proc"
+for library in libutf8proc-dev nlohmann-json3-dev; do
+  cp "$root/build/web-sysroot/usr/share/doc/$library/copyright" "$work/package/LICENSE-$library"
+done
 sed -i "s/@VERSION@/$version/" "$work/package/package.json"
 chmod 644 "$work/package/"*
 tar --sort=name --owner=0 --group=0 --numeric-owner \

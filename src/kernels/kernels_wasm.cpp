@@ -1,27 +1,41 @@
 #include "kernels/table.h"
 #include "kernels/vec_wasm.h"
 
+// A module has to be small. Therefore each product has one of its walks, which hardly differ here,
+// because fma() takes most of the time, and only products and attention have fma() inlined.
+
+namespace gpt2 {
 namespace {
 
-// A module has to be small, and here the walks hardly differ: what takes the time is fma().
+struct SmallIsa : wasm::Isa {
+  using F = Float;
+  [[gnu::noinline]] static void fuse(const F (&a)[4], const F (&b)[4], F (&c)[4]) {
+    wasm::Isa::fuse(a, b, c);
+  }
+};
+using SmallVec = Floats<SmallIsa>;
+
 template <class Kernel>
-constexpr gpt2::Walks<Kernel> one_of(const gpt2::Walks<Kernel>& walks, std::size_t i) {
+constexpr Walks<Kernel> one_of(const Walks<Kernel>& walks, std::size_t i) {
   return {.count = 1, .walk = {walks.walk[i]}};
 }
 
-constexpr gpt2::Kernels small_table() {
-  gpt2::Kernels table = gpt2::kTable<gpt2::wasm::Vec>;
-  for (auto* const walks : {&table.matmul_kn_f32, &table.matmul_kn_f16, &table.matmul_kn_bf16}) {
-    *walks = one_of(*walks, 1);
-  }
-  for (auto* const walks :
-       {&table.matmul_chunks_kn_f32, &table.matmul_chunks_kn_f16, &table.matmul_chunks_kn_bf16}) {
-    *walks = one_of(*walks, 5);
-  }
-  for (auto* const walks : {&table.matmul_nk_f32, &table.matmul_nk_f16, &table.matmul_nk_bf16}) {
-    *walks = one_of(*walks, 1);
-  }
-  for (auto* const walks : {&table.matmul_int8, &table.matmul_int4}) *walks = one_of(*walks, 0);
+constexpr Kernels small_table() {
+  constexpr const Kernels& fast = kTable<wasm::Vec>;
+  Kernels table = kTable<SmallVec>;
+  table.matmul_kn_f32 = one_of(fast.matmul_kn_f32, 1);
+  table.matmul_kn_f16 = one_of(fast.matmul_kn_f16, 1);
+  table.matmul_kn_bf16 = one_of(fast.matmul_kn_bf16, 1);
+  table.matmul_chunks_kn_f32 = one_of(fast.matmul_chunks_kn_f32, 5);
+  table.matmul_chunks_kn_f16 = one_of(fast.matmul_chunks_kn_f16, 5);
+  table.matmul_chunks_kn_bf16 = one_of(fast.matmul_chunks_kn_bf16, 5);
+  table.matmul_nk_f32 = one_of(fast.matmul_nk_f32, 1);
+  table.matmul_nk_f16 = one_of(fast.matmul_nk_f16, 1);
+  table.matmul_nk_bf16 = one_of(fast.matmul_nk_bf16, 1);
+  table.matmul_int8 = one_of(table.matmul_int8, 0);
+  table.matmul_int4 = one_of(table.matmul_int4, 0);
+  table.attention_f32 = fast.attention_f32;
+  table.attention_f16 = fast.attention_f16;
   for (auto& limit : table.read_limit) limit = nullptr;  // there is no gpt2 bench
   table.fma_limit = nullptr;
   table.dot_limit = nullptr;
@@ -30,5 +44,7 @@ constexpr gpt2::Kernels small_table() {
 
 }  // namespace
 
-constinit const gpt2::Kernels gpt2::kWasmKernels = small_table();
-constinit const gpt2::NormKernels gpt2::kWasmNorm = gpt2::kNormTable<gpt2::wasm::Vec>;
+constinit const Kernels kWasmKernels = small_table();
+constinit const NormKernels kWasmNorm = kNormTable<SmallVec>;
+
+}  // namespace gpt2

@@ -1,7 +1,7 @@
 # A module for each instruction set: gpt2.wasm, and scalar/gpt2.wasm for the tests. It is standalone:
 # what it imports, gpt2.mjs provides.
 set_property(SOURCE src/formats/find_model.cpp PROPERTY COMPILE_DEFINITIONS
-             "GPT2_BIN_TO_DATA=\"\";GPT2_LIB_TO_DATA=\"\";GPT2_BUNDLED_MODEL=\"gpt2-stories\"")
+             GPT2_DATA_DIR=\"\";GPT2_BUNDLED_MODEL=\"gpt2-stories\")
 set(functions text size allocate release open close begin step end answer)
 list(TRANSFORM functions PREPEND _gpt2_web_)
 list(JOIN functions "," functions)
