@@ -345,7 +345,8 @@ extern const std::int8_t kInt4Codebook[16];
 extern const Kernels kScalarKernels, kWasmKernels, kAvx2Kernels, kAvx512Kernels, kNeonKernels,
     kNeonDotprodKernels;
 extern const Kernels kAvx512AmxKernels;
-extern const NormKernels kScalarNorm, kWasmNorm, kAvx2Norm, kAvx512Norm, kNeonNorm, kNeonDotprodNorm;
+extern const NormKernels kScalarNorm, kWasmNorm, kAvx2Norm, kAvx512Norm, kNeonNorm,
+    kNeonDotprodNorm;
 
 /// Return the tables of the instruction set in use (see runtime.h). They never throw, so that any
 /// function can call them: if GPT2_ISA names an instruction set that is not available, they return
