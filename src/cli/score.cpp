@@ -221,16 +221,22 @@ void score_text(const Scorer& scorer) {
 
 ScoringRequest read_line(const Scorer& scorer, const std::string& line) {
   const ScoreSettings& settings = scorer.settings;
-  const TokenReader reader = scorer.reader();
+  TokenReader reader = scorer.reader();
   ScoringRequest request = {.options = scorer.options, .with_logprobs = settings.with_logprobs};
-  if (settings.choices) {
+  if (settings.choices || settings.jsonl) {
     nlohmann::json record;
     parse_object(record, line, kLineName);
     Members members(record);
-    request.question = read_question(members, reader, scorer.engine.model().config());
-    return request;
+    const Config& config = scorer.engine.model().config();
+    reader.read_bos(members, config);
+    if (settings.choices) {
+      request.question = read_question(members, reader, config);
+      return request;
+    }
+    request.texts = {reader.with_bos(read_tokens(members, reader, "text"))};
+  } else {
+    request.texts = {reader.with_bos(reader.read(line))};
   }
-  request.texts = {reader.with_bos(settings.jsonl ? read_record(reader, line) : reader.read(line))};
   check_scored_length(request.texts[0].size());
   return request;
 }

@@ -87,7 +87,8 @@ struct HttpServer::Impl {
   void sweep();
 
   MHD_Result take(MHD_Connection* connection, const char* url, const char* method,
-                  const char* version, const char* upload, std::size_t& upload_size, void*& context);
+                  const char* version, const char* upload, std::size_t& upload_size,
+                  void*& context);
   void open(MHD_Connection* connection, void*& context);
   void close(void*& context);
   void complete(MHD_Connection* connection, void*& context, bool is_complete);
@@ -140,8 +141,8 @@ MHD_Daemon* start(int listener, HttpServer::Impl* impl) {
                        const char* version, const char* upload, std::size_t* upload_size,
                        void** context) {
     try {
-      return static_cast<HttpServer::Impl*>(self)->take(connection, url, method, version,
-                                                        upload, *upload_size, *context);
+      return static_cast<HttpServer::Impl*>(self)->take(connection, url, method, version, upload,
+                                                        *upload_size, *context);
     } catch (const std::exception&) {  // no memory: C cannot pass an exception on
       return MHD_NO;
     }
@@ -265,8 +266,7 @@ void HttpServer::Impl::bound_unread() {
   }
 }
 
-std::optional<HttpAnswer> HttpServer::Impl::refuse(MHD_Connection* connection,
-                                                   const char* version,
+std::optional<HttpAnswer> HttpServer::Impl::refuse(MHD_Connection* connection, const char* version,
                                                    const HttpRequest& request) const {
   if (!has_valid_headers(connection)) {
     // Where the next request begins is uncertain.
@@ -275,7 +275,8 @@ std::optional<HttpAnswer> HttpServer::Impl::refuse(MHD_Connection* connection,
     return answer;
   }
   if (!has_one_length(connection, version))
-    return error_answer(400, "expected one length of the body, as Content-Length or in chunks");
+    return error_answer(
+        400, "expected one length of the body, as Content-Length or, in HTTP/1.1, in chunks");
   if (auto answer = gate_(request)) return answer;
   return refuse_body(connection, limits_.max_body);
 }

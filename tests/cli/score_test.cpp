@@ -210,6 +210,10 @@ TEST_CASE("--bos scores the first token, too, and counts the bytes of the text a
   const std::string question = R"({"context": "", "choices": ["Once", " sky"])";
   const Outcome asked = score_well({"--bos", "--choices"}, question + "}");
   CHECK(Json::parse(asked.out)["best"] == 0);
+  const std::string in_line = question + R"(, "add_bos": true})";
+  CHECK(score_well({"--choices"}, in_line).out == asked.out);
+  CHECK(score_well({"--jsonl"}, R"({"text": "a", "add_bos": true})").out ==
+        score_well({"--bos", "--jsonl"}, R"({"text": "a"})").out);
 }
 
 namespace {

@@ -136,6 +136,10 @@ class NumbersTest(ModelTest):
 
     def test_choices_are_those_of_the_command(self):
         context, texts = "The cat", [" sat", " moon was", " was"]
+        longest = [5] * self.model.n_positions  # fits behind the end-of-text token alone
+        behind = {"truncate": True, "add_bos": True}
+        self.assertEqual(self.model.choices([7, 8], [longest], **behind),
+                         self.model.choices([], [longest], add_bos=True))
         choices = self.model.choices(context, texts, add_bos=True)
         with tempfile.NamedTemporaryFile("w") as file:
             json.dump({"context": context, "choices": texts}, file)

@@ -10,13 +10,9 @@
 extern "C" [[gnu::weak, gnu::visibility("hidden")]] const gpt2::BuiltInFile gpt2_built_in_files[];
 
 namespace gpt2 {
+namespace {
 
-std::filesystem::path program_file() {
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error);
-}
-
-std::filesystem::path library_file() {
+std::filesystem::path find_library_file() {
   constexpr std::uintptr_t kMaxHeaders = 4096;
   Dl_info library{};
   if (dladdr(&kHomeVariable, &library) == 0) return {};
@@ -27,6 +23,18 @@ std::filesystem::path library_file() {
   std::error_code error;
   return std::filesystem::canonical(library.dli_fname, error);
 }
+
+// Found when the library is loaded, because its name may be relative to the working directory.
+const std::filesystem::path kLibraryFile = find_library_file();
+
+}  // namespace
+
+std::filesystem::path program_file() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error);
+}
+
+std::filesystem::path library_file() { return kLibraryFile; }
 
 const BuiltInFile* find_built_in(const std::filesystem::path& path) {
   const BuiltInFile* file = gpt2_built_in_files;

@@ -91,8 +91,9 @@ void check_openai_format(const Options& options) {
 // Two runs with the same hash, the same model and the same input write the same output. Options
 // that do not affect the output are left out, so that they may differ when a run is resumed.
 std::uint64_t hash_of_options(const Options& options) {
-  constexpr const char* kIrrelevant[] = {"IN",      "--output", "--model",   "--shard",
-                                         "--merge", "--draft",  "--threads", "--quiet"};
+  constexpr const char* kIrrelevant[] = {"IN",          "--output", "--model", "--base",
+                                         "--tokenizer", "--shard",  "--merge", "--draft",
+                                         "--threads",   "--quiet"};
   std::string text = GPT2_VERSION_STRING;
   for (const Option& option : options.all()) {
     const std::string name = option.name();

@@ -86,7 +86,8 @@ class Observer(Structure):
 
 # -- Functions -----------------------------------------------------------------------------------
 
-_OUT, _IDS, _JSON, _SIZE = POINTER(c_void_p), POINTER(c_int32), POINTER(POINTER(Bytes)), c_size_t
+_BYTES = POINTER(Bytes)  # once, because another interpreter that imports ctypes resets its types
+_OUT, _IDS, _JSON, _SIZE = POINTER(c_void_p), POINTER(c_int32), POINTER(_BYTES), c_size_t
 _LOAD = [c_char_p, OnProgress, c_void_p, _OUT]  # the last parameters of functions that load
 
 # Functions that return a status, which _check turns into an exception.
@@ -268,7 +269,7 @@ class Handle:
 
 def get_bytes(function: Callable[..., int], *arguments: Any) -> bytes:
     """The bytes that a function returns through its last argument."""
-    result = POINTER(Bytes)()
+    result = _BYTES()
     try:
         function(*arguments, byref(result))
         return string_at(result.contents.data, result.contents.size)

@@ -397,7 +397,7 @@ class Model(Handle):
         """Computes how well the model predicts a text, or a list of texts: together, and each one.
 
         Nothing predicts the first token, so a text of fewer than two has the perplexity NaN. With
-        add_bos=True, the end-of-text token stands before each text, whose tokens then all count.
+        add_bos=True, the end-of-text token stands before each text, so that its first token counts.
         The texts may be what a tokenizer returned, also as in score(**tokenizer(...)).
 
         Long texts are scored in windows of `context` tokens that begin `stride` tokens apart, as
@@ -446,8 +446,9 @@ class Model(Handle):
         if truncate:
             longest = max((len(self.encode("continuations", one, add_special_tokens=False))
                            for one in listed), default=0)
-            room = self.n_positions + 1 - longest - int(add_bos)
-            before = self.encode("context", before)[-max(room, 1):]
+            room = max(self.n_positions + 1 - longest, 1) - int(add_bos)
+            before = self.encode("context", before)
+            before = before[max(len(before) - room, 0):]
         options = {"context": before, "add_bos": add_bos, "logprobs": top_logprobs or 0}
         usable = _Usable(on_error, listed, lambda one: new_run(self, "choices", None,
                                                                choices=[one], **options))

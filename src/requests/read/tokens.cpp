@@ -107,8 +107,8 @@ TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& con
   if (end) return *end;
   if (!config.eos_token_id.empty()) return config.eos_token_id.front();
   reject(
-      "the model has no end-of-text token for the beginning of the text: give a prompt that is not "
-      "empty, without add_bos");
+      "the model has no end-of-text token that a text could begin with: give a text that is not "
+      "empty, without --bos or add_bos");
 }
 
 std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,
