@@ -3,17 +3,18 @@
 
 let opening;  // the model, when it has been loaded
 
-async function openBundled() {
-  const { loadInWorker } = await import("./gpt2.mjs");
-  const name = "gpt2-stories";
-  return loadInWorker("models/" + name, { name });
+// Returns the model: the bundled one, unless there is one. After a failure, the next call tries
+// again.
+function opened(source = "models/gpt2-stories", name = "gpt2-stories") {
+  opening ??= import("./gpt2.mjs").then(({ loadInWorker }) => loadInWorker(source, { name }));
+  opening.catch(() => { opening = undefined; });
+  return opening;
 }
 
 // Answers as the server does.
 async function ask(path, body, signal, onPart) {
   try {
-    opening ??= openBundled();
-    const model = await opening;
+    const model = await opened();
     const request = body && JSON.parse(body);
     if (path === "tokenize") return await model.tokenize(request);
     const kind = { "v1/completions": "completions", inspect: "inspect_page" }[path];
@@ -43,13 +44,23 @@ async function openFolder(folder) {
     throw new Refusal("Drop the folder of a model: config.json, weights, tokenizer.");
   }
   const reader = folder.createReader();
-  const entries = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+  const entries = [];
+  for (let some; some?.length !== 0; entries.push(...some)) {  // at most 100 at a time
+    some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+  }
   const files = entries.filter((entry) => entry.isFile)
     .map((entry) => new Promise((resolve, reject) => entry.file(resolve, reject)));
   say(`Reading ${folder.name}\u2026`);
-  const model = await opening;
-  await model.load(await Promise.all(files), { name: folder.name })
-    .catch((error) => { throw new Refusal(sentence(error.message)); });
+  try {
+    const source = await Promise.all(files);
+    const model = await opening?.catch(() => null);
+    await (model ? model.load(source, { name: folder.name }) : opened(source, folder.name));
+  } catch (error) {
+    throw new Refusal(sentence(error.message));
+  } finally {
+    say("");
+  }
+  history.replaceState(null, "", location.pathname);  // a link is for the model before
   start();
 }
 addEventListener("dragover", (event) => event.preventDefault());

@@ -6,8 +6,9 @@
 //   const [story] = await model.generate({ prompt: "Once upon a time" });
 //   console.log(story.text);
 
+// A module of Node. Bundlers do not see this import, and leave it.
+const node = (name) => import(/* @vite-ignore */ "node:" + name);
 const isNode = typeof process !== "undefined" && process.versions?.node !== undefined;
-const random = globalThis.crypto ?? (await import("node:crypto")).webcrypto;  // Node 18
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
@@ -19,28 +20,38 @@ export class Gpt2Error extends Error {
   }
 }
 
-const urlOfPath = isNode ? (await import("node:url")).pathToFileURL
-  : (path) => new URL(path, location.href);
+const fail = (message) => { throw new Gpt2Error({ message }); };
+
 const isAddress = (source) => typeof source === "string" || source instanceof URL;
-const urlOf = (where) => (/^[a-z]{2,}:/.test(where) ? new URL(where) : urlOfPath(where));
+async function urlOf(where) {
+  if (/^[a-z]{2,}:/.test(where)) return new URL(where);
+  return isNode ? (await node("url")).pathToFileURL(where) : new URL(where, location.href);
+}
 
 // A file is { name, size, chunks }: the chunks are arrays of bytes, one after another.
 const fileOfBytes = (name, bytes) => ({ name, size: bytes.length, chunks: [bytes] });
 
-// Returns the file at a URL or, in Node, at a path, or null if there is none.
-async function fileAt(where, name) {
-  const url = urlOf(where);
+// Returns the file at a URL, or null if there is none.
+async function fileAt(url, name) {
   if (url.protocol === "file:") {
-    const { createReadStream, promises } = await import("node:fs");
+    const { createReadStream, promises } = await node("fs");
     const found = await promises.stat(url).catch(() => null);
     if (!found?.isFile()) return null;
     return { name, size: found.size, chunks: createReadStream(url, { highWaterMark: 1 << 20 }) };
   }
-  const answer = await fetch(url);
-  if (!answer.ok) return null;
-  const size = Number(answer.headers.get("Content-Length"));
-  if (size && !answer.headers.has("Content-Encoding")) return { name, size, chunks: answer.body };
-  return fileOfBytes(name, new Uint8Array(await answer.arrayBuffer()));
+  try {
+    const answer = await fetch(url);
+    if (answer.status === 429 || answer.status >= 500) fail(`the server's status is ${answer.status}`);
+    // Some servers answer with their first page instead of 404.
+    if (!answer.ok || answer.headers.get("Content-Type")?.startsWith("text/html")) return null;
+    const size = Number(answer.headers.get("Content-Length"));
+    if (!size || answer.headers.has("Content-Encoding") || !isWeights(name)) {
+      return fileOfBytes(name, new Uint8Array(await answer.arrayBuffer()));
+    }
+    return { name, size, chunks: answer.body, answer };  // whose body Node cancels if it is collected
+  } catch (error) {
+    return fail(`${name}: ${error.message}`);
+  }
 }
 
 // Writes a file to the array that target() returns each time, because memory that grows moves.
@@ -50,12 +61,11 @@ async function copy(file, target) {
     if (at + chunk.length <= file.size) target().set(chunk, at);
     at += chunk.length;
   }
-  if (at === file.size) return;
-  throw new Gpt2Error({ message: `${file.name}: expected ${file.size} bytes, found ${at}` });
+  if (at !== file.size) fail(`${file.name}: expected ${file.size} bytes, found ${at}`);
 }
 
 // What the module imports: the little of a system that a C++ library asks for.
-function system(memory) {
+function system(memory, random) {
   const known = {
     clock_time_get(clock, precision, at) {
       const now = clock === 0 ? Date.now() : performance.now();
@@ -71,7 +81,8 @@ function system(memory) {
 }
 
 async function compile() {
-  const file = await fileAt(new URL("gpt2.wasm", import.meta.url), "gpt2.wasm");
+  const file = await fileAt(new URL("gpt2.wasm", import.meta.url), "gpt2.wasm")
+    ?? fail("gpt2.wasm is not beside gpt2.mjs");
   const bytes = new Uint8Array(file.size);
   await copy(file, () => bytes);
   return WebAssembly.compile(bytes);
@@ -79,10 +90,11 @@ async function compile() {
 let module;  // compiled once
 
 async function instantiate() {
-  module ??= compile();
+  module ??= compile().catch((error) => { module = undefined; throw error; });
+  const random = globalThis.crypto ?? (await node("crypto")).webcrypto;  // Node 18
   let wasm;
   const imports = {};
-  const functions = system(() => wasm.memory);
+  const functions = system(() => wasm.memory, random);
   for (const { module: from, name } of WebAssembly.Module.imports(await module)) {
     (imports[from] ??= {})[name] = functions[name];
   }
@@ -91,23 +103,41 @@ async function instantiate() {
   return wasm;
 }
 
-// What may be in a folder that cannot be listed.
-const kFiles = ["config.json", "model.safetensors", "tokenizer.json", "vocab.json", "merges.txt",
-  "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"];
+// The files of a model: those that a folder which cannot be listed may have, and parts of weights.
+const kFiles = ["config.json", "generation_config.json", "tokenizer.json", "vocab.json", "vocab.txt",
+  "merges.txt", "spiece.model", "tokenizer_config.json", "special_tokens_map.json",
+  "added_tokens.json"];
+const isWeights = (name) => /^(model|pytorch_model|ckpt).*\.(safetensors|bin|pt|index\.json)$/.test(name);
+function filesAmong(names) {
+  const ours = names.filter((name) => kFiles.includes(name) || isWeights(name));
+  const isSafe = ours.some((name) => name.includes(".safetensors"));
+  return ours.filter((name) => !(isSafe && name.includes(".bin")));  // the same weights
+}
+const depthOf = (file) => (file.webkitRelativePath ?? "").split("/").length;
+
+// Returns the files in the folder at a URL.
+async function filesIn(folder) {
+  const at = (name) => fileAt(new URL(encodeURIComponent(name), folder), name);
+  if (folder.protocol === "file:") {
+    const names = await (await node("fs/promises")).readdir(folder).catch(() => []);
+    return Promise.all(filesAmong(names).map(at));
+  }
+  const weights = await at("model.safetensors") ?? await at("pytorch_model.bin");
+  return weights ? [weights, ...await Promise.all(kFiles.map(at))] : [];
+}
 
 // Returns the files for the URL of a folder, a list of File, or an object of names and bytes.
 async function filesOf(source) {
   if (isAddress(source)) {
-    const folder = urlOf(String(source).endsWith("/") ? source : source + "/");
-    const names = folder.protocol !== "file:" ? kFiles
-      : await (await import("node:fs/promises")).readdir(folder).catch(() => []);
-    const files = names.map((name) => fileAt(new URL(encodeURIComponent(name), folder), name));
-    const found = (await Promise.all(files)).filter((file) => file !== null);
-    if (found.length > 0) return found;
-    throw new Gpt2Error({ message: `${source}: no file of a model is there` });
+    const found = await filesIn(await urlOf(String(source).endsWith("/") ? source : source + "/"));
+    if (found.length === 0) fail(`${source}: no file of a model is there`);
+    return found.filter((file) => file !== null);
   }
   if (typeof source[Symbol.iterator] === "function") {
-    return [...source].map((file) => ({ name: file.name, size: file.size, chunks: file.stream() }));
+    const files = new Map();  // by name; those of inner folders give way
+    for (const file of [...source].sort((a, b) => depthOf(b) - depthOf(a))) files.set(file.name, file);
+    return filesAmong([...files.keys()]).map((name) => files.get(name))
+      .map((file) => ({ name: file.name, size: file.size, chunks: file.stream() }));
   }
   return Object.entries(source).map(([name, bytes]) => fileOfBytes(name, bytes));
 }
@@ -115,7 +145,6 @@ async function filesOf(source) {
 class Model {
   #wasm;
   #model;
-  #memory = [];
 
   constructor(wasm) {
     this.#wasm = wasm;
@@ -125,7 +154,6 @@ class Model {
     const places = [];
     for (const file of files) {
       const address = this.#allocate(file.size, file.name);
-      this.#memory.push(address);
       await copy(file, () => this.#bytes(address, file.size));
       places.push({ name: file.name, address, size: file.size });
     }
@@ -133,9 +161,9 @@ class Model {
   }
 
   #allocate(size, name) {
+    if (size > 2 ** 32 - 2 ** 16) fail(`${name}: not enough memory`);
     const address = this.#wasm.gpt2_web_allocate(Math.ceil((size + 1) / 64) * 64) >>> 0;
-    if (address === 0) throw new Gpt2Error({ message: `${name}: not enough memory` });
-    return address;
+    return address || fail(`${name}: not enough memory`);
   }
 
   #bytes(address, size) {
@@ -144,6 +172,7 @@ class Model {
 
   // Calls a function with texts as its last arguments. Throws what it answers if it fails.
   #call(name, ...given) {
+    if (this.#wasm === null) fail("the model is closed");
     const texts = [];
     const values = given.map((value) => {
       if (typeof value !== "string") return value;
@@ -172,7 +201,7 @@ class Model {
   // onPiece({ index, text, token_id }) for each piece of a text.
   async run(kind, request, { onPiece, onPart, onProgress, signal } = {}) {
     let heard = performance.now();
-    const run = this.#call("begin", this.#model, kind, JSON.stringify(request));
+    const run = this.#call("begin", this.#model, String(kind), String(JSON.stringify(request)));
     try {
       for (;;) {
         signal?.throwIfAborted();
@@ -191,7 +220,7 @@ class Model {
         }
       }
     } finally {
-      this.#wasm.gpt2_web_end(run);
+      this.#wasm?.gpt2_web_end(run);
     }
   }
 
@@ -201,7 +230,7 @@ class Model {
   embed(request, options) { return this.run("embeddings", request, options); }
 
   async #answer(what, request) {
-    this.#call("answer", this.#model, what, JSON.stringify(request));
+    this.#call("answer", this.#model, what, String(JSON.stringify(request)));
     return JSON.parse(this.#text());
   }
 
@@ -216,10 +245,7 @@ class Model {
 
   // Frees the memory of the model. Nothing may be called afterwards.
   close() {
-    if (this.#model) this.#wasm.gpt2_web_close(this.#model);
-    for (const address of this.#memory) this.#wasm.gpt2_web_release(address);
-    this.#model = this.#wasm = null;
-    this.#memory = [];
+    this.#model = this.#wasm = null;  // all memory is that of #wasm
   }
 }
 
@@ -243,31 +269,42 @@ export async function loadInWorker(source, options = {}) {
   const worker = new Worker(new URL("worker.mjs", import.meta.url), { type: "module" });
   const calls = new Map();
   let last = 0;
+  let ended;  // why the worker answers no more
+  const end = (message) => {
+    worker.terminate();
+    ended = new Gpt2Error({ message });
+    for (const call of calls.values()) call.reject(ended);
+    calls.clear();
+  };
+  worker.onerror = () => end("worker.mjs cannot be started");
   worker.onmessage = ({ data: { id, event, value, error } }) => {
     const call = calls.get(id);
-    if (event) return call.options[event]?.(value);
+    if (event) return call?.options[event]?.(value);
     calls.delete(id);
     if (error === undefined) call.resolve(value);
     else if (error.name === "AbortError") call.reject(call.options.signal.reason);
     else call.reject(new Gpt2Error(error));
   };
   const send = (method, given, { signal, ...functions } = {}) => new Promise((resolve, reject) => {
+    if (ended || signal?.aborted) return reject(ended ?? signal.reason);
     const id = ++last;
     calls.set(id, { resolve, reject, options: { signal, ...functions } });
     worker.postMessage({ id, method, given });
     signal?.addEventListener("abort", () => worker.postMessage({ id, method: "abort" }));
   });
   const model = {
-    load: (from, options) => send("load", [isAddress(from) ? urlOf(from).href : from, options]),
+    async load(from, options) {
+      return send("load", [isAddress(from) ? (await urlOf(from)).href : from, options]);
+    },
     run: (kind, request, rest) => send("run", [kind, request], rest),
-    close: () => worker.terminate(),
+    close: () => end("the model is closed"),
   };
   const others = ["generate", "score", "inspect", "embed", "tokenize", "detokenize", "describe"];
   for (const method of others) {
     model[method] = (request, rest) => send(method, [request], rest);
   }
   await model.load(source, options).catch((error) => {
-    worker.terminate();
+    model.close();
     throw error;
   });
   return model;

@@ -106,11 +106,12 @@ extern "C" {
 [[gnu::used]] const char* gpt2_web_text() { return text.data(); }
 [[gnu::used]] std::size_t gpt2_web_size() { return text.size(); }
 
-/// Memory for a file or a request. The files of a model stay in use until it is closed.
+/// Memory for a file or a request. The files of a model stay in use.
 [[gnu::used]] void* gpt2_web_allocate(std::size_t bytes) { return std::aligned_alloc(64, bytes); }
 [[gnu::used]] void gpt2_web_release(void* memory) { std::free(memory); }
 
-/// Opens {"name", "dtype", "tokenizer", "files": [{"name", "address", "size"}]}.
+/// Opens the model of this module:
+/// {"name", "dtype", "tokenizer", "files": [{"name", "address", "size"}]}.
 [[gnu::used]] PageModel* gpt2_web_open(const char* body) {
   return guard([&] {
     const auto request = parse(body);
@@ -126,7 +127,6 @@ extern "C" {
     return new PageModel{engine, std::move(tokenizer), request.root.at("name").get<std::string>()};
   });
 }
-[[gnu::used]] void gpt2_web_close(PageModel* model) { delete model; }
 
 /// Begins a run of this kind.
 [[gnu::used]] PageRun* gpt2_web_begin(PageModel* model, const char* kind_name, const char* body) {

@@ -1,6 +1,7 @@
 // Tests gpt2.wasm in Node: node node_test.mjs FOLDER, which has it beside gpt2.mjs.
 import assert from "node:assert";
 import { readFile, readdir } from "node:fs/promises";
+import { createServer } from "node:http";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
@@ -102,9 +103,34 @@ test("refuses what is wrong", () => withModel(bundled, {}, async (model) => {
   await refused(model.generate({ prompt: "x", tpo_p: 1 }), "tpo_p");
   await refused(model.generate([]), "request");
   await refused(model.run("nothing", {}), "nothing");
+  await refused(model.run(-1, {}), "-1");
+  const closed = await gpt2.load(bundled);
+  closed.close();
+  await refused(closed.generate({ prompt: "x" }), "closed");
   await refused(gpt2.load("no-such-folder"), "no-such-folder");
   await refused(gpt2.load(bundled, { dtype: "f8" }), "dtype");
 }));
+
+test("loads from a server", async () => {
+  const files = await filesIn(bundled);
+  files["generation_config.json"] = Buffer.from('{"eos_token_id": 13}');  // a text ends earlier
+  const server = createServer(({ url }, answer) => {
+    const bytes = files[url.slice(1)];  // what is missing is answered as many sites do
+    answer.setHeader(...(bytes ? ["Content-Length", bytes.length] : ["Content-Type", "text/html"]));
+    answer.end(bytes ?? "<!doctype html>");
+    globalThis.gc?.();
+  });
+  await new Promise((resolve) => server.listen(0, resolve));
+  const write = (model) => model.generate({ prompt: "Once", max_new_tokens: 60, temperature: 0 });
+  const url = `http://127.0.0.1:${server.address().port}/`;
+  const [expected] = await withModel(files, {}, write);
+  for (let i = 0; i < 5; ++i) {
+    assert.deepEqual((await withModel(url, {}, write))[0].token_ids, expected.token_ids);
+  }
+  delete files["model.safetensors"];
+  await assert.rejects(gpt2.load(url), { name: "Gpt2Error" });
+  server.close();
+});
 
 test("ends when its signal says so", () => withModel(bundled, {}, async (model) => {
   const controller = new AbortController();

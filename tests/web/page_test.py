@@ -29,8 +29,9 @@ var story = () => [...document.querySelectorAll(".text")].map((one) => one.textC
 # Files that a visitor drops, as the page sees them.
 DROP = """
 var drop = (name, files) => {
-  const folder = { isDirectory: true, name, createReader: () => ({ readEntries: (take) =>
-    take(files.map((file) => ({ isFile: true, file: (give) => give(file) }))) }) };
+  const entries = files.map((file) => ({ isFile: true, file: (give) => give(file) }));
+  const readEntries = (take) => take(entries.splice(0, 3));  // some at a time
+  const folder = { isDirectory: true, name, createReader: () => ({ readEntries }) };
   const event = new Event("drop");
   event.dataTransfer = { items: [{ webkitGetAsEntry: () => folder }] };
   dispatchEvent(event);

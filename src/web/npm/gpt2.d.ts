@@ -35,7 +35,7 @@ export type Kind = "generate" | "completions" | "chat" | "responses" | "embeddin
   | "choices" | "inspect" | "inspect_page";
 
 export interface Model {
-  generate(request: Request, options?: RunOptions): Promise<Answer>;
+  generate(request: Request, options?: RunOptions): Promise<Answer[]>;
   score(request: Answer, options?: RunOptions): Promise<Answer>;
   embed(request: Answer, options?: RunOptions): Promise<Answer>;
   inspect(request: Answer, options?: RunOptions): Promise<Answer>;
