@@ -17,7 +17,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from browser import BROWSER, Browser
+from browser import BROWSER, Browser, PageCase
 
 TEXT = "Once upon a time, there was a little girl named Lily. Lily had a ball."
 HOSTILE = "</script><img src=x onerror=\"document.title='attacked'\"><!--<script>&amp;\n"
@@ -76,13 +76,12 @@ def number(text):
     return float(text.replace("\u2212", "-"))
 
 
-class PageTest(unittest.TestCase):
+class PageTest(PageCase):
+    browser_class = InspectBrowser
+
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.browser = InspectBrowser(cls.folder.name)
-        cls.addClassCleanup(cls.browser.close)
+        super().setUpClass()
         cls.page = inspect(TEXT)
         cls.data = data_of(cls.page)
 

@@ -12,14 +12,13 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 import urllib.parse
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from browser import BROWSER, Browser
+from browser import BROWSER, PageCase
 
 PROMPT = "Once upon a time"
 HOSTILE = "<script>document.title='attacked'</script><img src=x onerror=\"document.title='attacked'\">"
@@ -55,13 +54,10 @@ class Server:
         self.process.stdout.close()
 
 
-class PageTest(unittest.TestCase):
+class PageTest(PageCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.browser = Browser(cls.folder.name)
-        cls.addClassCleanup(cls.browser.close)
+        super().setUpClass()
         cls.server = Server()
         cls.addClassCleanup(cls.server.close)
 

@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
+import unittest
 
 BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
 BROWSER = os.environ.get("GPT2_BROWSER") or next(filter(shutil.which, BROWSERS), None)
@@ -100,3 +102,16 @@ class Browser:
                         "return [box.left + box.width / 2, box.top + box.height / 2]; })()")
         for kind in "mousePressed", "mouseReleased":
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+
+class PageCase(unittest.TestCase):
+    """A test case with a browser, which uses the folder."""
+
+    browser_class = Browser
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.browser = cls.browser_class(cls.folder.name)
+        cls.addClassCleanup(cls.browser.close)

@@ -8,13 +8,12 @@ import http.server
 import json
 import pathlib
 import sys
-import tempfile
 import threading
 import unittest
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-from browser import BROWSER, Browser
+from browser import BROWSER, PageCase
 
 SITE = pathlib.Path(sys.argv.pop(1)).resolve()
 TOOLS = """
@@ -45,13 +44,10 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @unittest.skipUnless(BROWSER, "there is no Chromium")
-class PageTest(unittest.TestCase):
+class PageTest(PageCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.browser = Browser(cls.folder.name)
-        cls.addClassCleanup(cls.browser.close)
+        super().setUpClass()
         handler = functools.partial(Quiet, directory=SITE.parent)
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         cls.addClassCleanup(server.server_close)

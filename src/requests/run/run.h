@@ -134,7 +134,7 @@ struct RunKind {
   /// Makes the form of the answer to a CompletionRequest. nullptr for other requests.
   std::unique_ptr<AnswerForm> (*form)(AnswerHead head, const std::optional<Tokenizer>& tokenizer,
                                       const CompletionRequest& request) = nullptr;
-  bool is_own = false;         ///< whether it is ours, with the defaults of the command
+  bool is_own = false;         ///< whether it is ours, and max_new_tokens is that of the command
   const char* id_prefix = "";  ///< of the answer's id
 };
 
