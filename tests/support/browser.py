@@ -3,13 +3,16 @@ environment variable GPT2_BROWSER may name it."""
 
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
 BROWSER = os.environ.get("GPT2_BROWSER") or next(filter(shutil.which, BROWSERS), None)
+LIMIT = 120  # seconds to wait for an answer or for a page
 KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38,
         "ArrowRight": 39, "ArrowDown": 40}
 
@@ -29,7 +32,7 @@ class Browser:
                                         stderr=subprocess.DEVNULL)
         os.close(theirs_in)
         os.close(theirs_out)
-        self.out, self.input = os.fdopen(ours_out, "wb"), os.fdopen(ours_in, "rb")
+        self.out, self.input = os.fdopen(ours_out, "wb"), os.fdopen(ours_in, "rb", buffering=0)
         self.count, self.buffer, self.events, self.session = 0, b"", [], None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -45,7 +48,10 @@ class Browser:
 
     def receive(self):
         while b"\0" not in self.buffer:
-            part = self.input.read1(1 << 20)
+            seconds = max(0, self.deadline - time.monotonic())
+            if not select.select([self.input], [], [], seconds)[0]:
+                raise TimeoutError(f"waited {LIMIT} s in vain for {self.awaited}")
+            part = self.input.read(1 << 20)
             assert part, "the browser has ended"
             self.buffer += part
         message, self.buffer = self.buffer.split(b"\0", 1)
@@ -53,6 +59,7 @@ class Browser:
 
     def call(self, method, **parameters):
         self.count += 1
+        self.awaited, self.deadline = f"{method} {parameters}", time.monotonic() + LIMIT
         message = {"id": self.count, "method": method, "params": parameters}
         if self.session:
             message["sessionId"] = self.session
@@ -81,7 +88,7 @@ class Browser:
                 self.events.append(self.receive())
 
     def run(self, expression):
-        """Returns the value of an expression, which may be a promise."""
+        """Returns the value of an expression, which may be a promise. Fails after LIMIT seconds."""
         answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True,
                            returnByValue=True)
         assert "exceptionDetails" not in answer, answer
