@@ -30,7 +30,7 @@ if [[ "$preset" == web ]]; then
   cp "$root"/src/web/*.mjs "$root/build/web/scalar"
   node --expose-gc "$root/tests/web/node_test.mjs" "$site" "$@"
   node --test-name-pattern=bits "$root/tests/web/node_test.mjs" "$root/build/web/scalar"
-  exec python3 "$root/tests/web/page_test.py" "$site"
+  exec python3 "$root/tests/web/page_test.py" "$site" "$root/build/web/scalar"
 elif [[ "$preset" == aarch64 ]]; then
   "$root/tools/install_dependencies.sh" g++-aarch64-linux-gnu qemu-user
   "$root/tools/aarch64_sysroot.sh" "$root/build/aarch64-sysroot"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Tests the site of tools/web.sh in a headless Chromium: page_test.py SITE
+"""Tests the site of tools/web.sh in a headless Chromium: page_test.py SITE SCALAR
 
-The server below has no special headers, and the site lies below a path."""
+Both are folders in the repository. SCALAR has the module for plain C++, which only computes the bits
+of the command. The server below has no special headers, and the site lies below a path."""
 
 import functools
 import http.server
@@ -11,11 +12,11 @@ import sys
 import threading
 import unittest
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from browser import BROWSER, PageCase
 
-SITE = pathlib.Path(sys.argv.pop(1)).resolve()
+SITE, SCALAR = (pathlib.Path(sys.argv.pop(1)).resolve().relative_to(ROOT) for _ in range(2))
 TOOLS = """
 var pause = (ms) => new Promise((done) => setTimeout(done, ms));
 var until = async (holds, what) => {
@@ -24,6 +25,15 @@ var until = async (holds, what) => {
 };
 var done = () => until(() => !running && byId("command").textContent, "the end of the text");
 var story = () => [...document.querySelectorAll(".text")].map((one) => one.textContent).join("");
+"""
+BITS = """
+var differences, cases;
+Promise.all([import("/tests/web/bits.mjs"), import("/%s/gpt2.mjs")]).then(async ([bits, gpt2]) => {
+  differences = (one) => bits.differences(gpt2, one);
+  const read = async (path) => (await fetch("/" + path)).text();
+  cases = await bits.casesOf(new URL("/", location), read);
+  return cases.length;
+})
 """
 # Files that a visitor drops, as the page sees them.
 DROP = """
@@ -48,12 +58,12 @@ class PageTest(PageCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        handler = functools.partial(Quiet, directory=SITE.parent)
+        handler = functools.partial(Quiet, directory=ROOT)
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         cls.addClassCleanup(server.server_close)
         cls.addClassCleanup(server.shutdown)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        cls.url = f"http://127.0.0.1:{server.server_port}/{SITE.name}/"
+        cls.url = f"http://127.0.0.1:{server.server_port}/{SITE}/"
 
     def open(self, **settings):
         self.browser.load(self.url, **settings)
@@ -89,13 +99,21 @@ class PageTest(PageCase):
         browser.run("drop('broken', [new File(['{}'], 'config.json')]); "
                     "until(() => byId('error').textContent, 'the error')")
         self.assertIn("model.safetensors", browser.run("byId('error').textContent"))
-        names = [file.name for file in (SITE / "models/gpt2-stories").iterdir()]
+        names = [file.name for file in (ROOT / SITE / "models/gpt2-stories").iterdir()]
         browser.run("Promise.all(%s.map(async (name) => new File([await (await fetch("
                     "'models/gpt2-stories/' + name)).blob()], name)))"
                     ".then((files) => { complain(''); drop('mine', files); })" % json.dumps(names))
         browser.run("until(() => byId('model').value === 'mine', 'the model')")
         self.assertIn("Once", self.write(browser, "Once", 5))
         self.assertIn("-m mine", browser.run("byId('command').textContent"))
+
+    def test_computes_the_bits_of_the_command(self):
+        browser = self.open()
+        for module in SITE, SCALAR:
+            count = browser.run(BITS % module)
+            self.assertGreater(count, 20)
+            for i in range(count):
+                self.assertEqual(browser.run(f"differences(cases[{i}])"), [], module)
 
 
 if __name__ == "__main__":
