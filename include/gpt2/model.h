@@ -167,7 +167,8 @@ class Model {
 /// written is removed, and the exception reaches the caller.
 ///
 /// `source` is the directory, or a file in it, that the model was loaded from. For an adapter, the
-/// other files are those of find_places (model_files.h).
+/// other files are those of find_places (model_files.h). Unless `tokenizer` is empty, the files of
+/// the tokenizer that Tokenizer::load(tokenizer) loads are copied instead of the model's.
 ///
 /// Throws Error(invalid_argument) if the model's weights are not quantized or `out` exists already
 /// (see require_new_directory), and Error(invalid_file) if reading or writing fails. In either
@@ -178,7 +179,8 @@ class Model {
 ///   save_quantized(quantized, "models/gpt2-stories", "models/gpt2-stories-int4");
 void save_quantized(const Model& model, const std::filesystem::path& source,
                     const std::filesystem::path& out,
-                    const std::function<void(double share)>& progress = {});
+                    const std::function<void(double share)>& progress = {},
+                    const std::filesystem::path& tokenizer = {});
 
 /// Throws the error that save_quantized() would throw because of `out`, so that a program can check
 /// the directory before long work: Error(invalid_argument) if `out` exists already, or if its name

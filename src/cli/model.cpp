@@ -157,12 +157,12 @@ Tokenizer load_tokenizer(const ModelSettings& settings, bool takes_tokens) {
   }
 }
 
-std::optional<Tokenizer> find_tokenizer(const ModelSettings& settings) {
+std::optional<Tokenizer> find_tokenizer(const ModelSettings& settings, const char* consequence) {
   try {
     return load_tokenizer(settings, /*takes_tokens=*/false);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found || !settings.tokenizer.empty()) throw;
-    print_error(concat(error.what(), "; without one, requests need token ids"));
+    print_error(concat(error.what(), "; without one, ", consequence));
     return std::nullopt;
   }
 }

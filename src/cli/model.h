@@ -92,9 +92,10 @@ struct Models {
 /// that the command `takes_tokens`, and --tokenizer. REQUIRES: settings.find() has been called.
 [[nodiscard]] Tokenizer load_tokenizer(const ModelSettings& settings, bool takes_tokens = true);
 
-/// The same for commands whose requests may have token ids: if the model has none, says so on
-/// standard error, and returns nothing.
-[[nodiscard]] std::optional<Tokenizer> find_tokenizer(const ModelSettings& settings);
+/// The same for commands that need none: if the model has none, says so on standard error, with
+/// what follows from it, and returns nothing.
+[[nodiscard]] std::optional<Tokenizer> find_tokenizer(
+    const ModelSettings& settings, const char* consequence = "requests need token ids");
 
 /// Returns the token ids of a text. If the vocabulary has no tokens for some bytes of the text,
 /// prints a note on standard error that says how many.

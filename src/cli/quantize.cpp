@@ -88,16 +88,6 @@ std::string cost(const Model& before, const Model& after, const std::vector<Toke
          format("logits       change by at most %.3g\n", double{found.max_logit_change});
 }
 
-// Returns the tokenizer if there is one.
-std::optional<Tokenizer> tokenizer_in(const std::filesystem::path& path) {
-  try {
-    return Tokenizer::load(path);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_found) throw;
-    return std::nullopt;
-  }
-}
-
 }  // namespace
 
 int quantize(const Arguments& arguments) {
@@ -115,6 +105,7 @@ int quantize(const Arguments& arguments) {
   options.add_choice("--dtype", "int8|int4", "The type to quantize to (default int8)",
                      [&type](const std::string& text) { type = text; });
   add_base_option(options, model.base);
+  add_tokenizer_option(options, model.tokenizer);
   options.add_file("--text", text_file,
                    "The text to measure perplexity on (default: built-in short stories)");
   add_quiet_option(options);
@@ -125,9 +116,11 @@ int quantize(const Arguments& arguments) {
 
   model.find();
   const std::filesystem::path& path = model.path;
+  const auto tokenizer = find_tokenizer(model, "no perplexity is measured");
   Progress progress("quantizing " + path.string());
-  const auto tokens = tokens_to_measure(text_file, tokenizer_in(model.places.tokenizer));
+  const auto tokens = tokens_to_measure(text_file, tokenizer);
   const Model before = Model::load(path, {.base = model.base});
+  if (!model.tokenizer.empty()) tokenizer->require_match(before.config());
   if (name_of(before.config().quantized) == type) {
     throw UsageError("--dtype", path.string() + ": its weights are " + type +
                                     " already: copy the directory instead");
@@ -139,10 +132,11 @@ int quantize(const Arguments& arguments) {
   const std::string costs = cost(before, after, tokens);
   Progress writing("writing " + out);
   note_interrupts();
-  save_quantized(after, path, path_of(out), [&](double share) {
+  const auto report = [&](double share) {
     writing.part(share);
     if (interrupted()) reject("interrupted; ", out, " was not written");
-  });
+  };
+  save_quantized(after, path, path_of(out), report, model.places.tokenizer);
   writing.done();
   write_stdout(out + "\n" + costs);
   return 0;

@@ -37,6 +37,13 @@ bool is_model_directory(const fs::path& path) {
   return has("config.json") || has("ckpt.pt") || has(kAdapterConfig);
 }
 
+bool has_tokenizer_files(const fs::path& directory) {
+  bool has_one = false;
+  for_each_tokenizer_file(
+      [&](const char* name) { has_one = has_one || is_there(directory / name); });
+  return has_one;
+}
+
 // Returns the path in an environment variable, with "~" at its beginning replaced by the home
 // directory. Returns an empty path if the variable is not set, or if there is no home directory.
 fs::path environment(const char* name) { return with_home(path_in_environment(name)); }
@@ -221,6 +228,11 @@ ModelPlaces find_places(const fs::path& path, const std::string& base) {
   if (!files.is_adapter(base)) return {path, path};
   const fs::path of_base = find_base(files, base).path;
   return {of_base, has_tokenizer_files(directory) ? path : of_base};
+}
+
+fs::path tokenizer_directory(const fs::path& path) {
+  // An adapter's own tokenizer needs no base.
+  return directory_of(has_tokenizer_files(directory_of(path)) ? path : find_places(path).tokenizer);
 }
 
 }  // namespace gpt2

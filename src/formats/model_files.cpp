@@ -140,13 +140,6 @@ ModelFiles find_model_files(const FileSource& memory) {
   return files;
 }
 
-bool has_tokenizer_files(const fs::path& directory) {
-  bool has_one = false;
-  for_each_tokenizer_file(
-      [&](const char* name) { has_one = has_one || is_there(directory / name); });
-  return has_one;
-}
-
 void refuse_foreign_file(const fs::path& file, std::string_view content) {
   const std::string name = file.filename().string();
   content.remove_prefix(std::min(content.find_first_not_of(" \r\n\t"), content.size()));

@@ -80,8 +80,9 @@ inline constexpr const char* kTokenizerConfig = "tokenizer_config.json";
 inline constexpr const char* kSpecialTokensMap = "special_tokens_map.json";
 inline constexpr const char* kAddedTokens = "added_tokens.json";
 
-/// Returns whether a directory has one of the files above.
-[[nodiscard]] bool has_tokenizer_files(const std::filesystem::path& directory);
+/// Returns the directory of the tokenizer that Tokenizer::load(path) reads: that of `path` or, for
+/// an adapter without such files, that of its base.
+[[nodiscard]] std::filesystem::path tokenizer_directory(const std::filesystem::path& path);
 
 /// Calls f(name) for each of the names above.
 template <class F>

@@ -95,15 +95,17 @@ void copy_side_files(const ModelPlaces& from, const fs::path& to) {
 void require_new_directory(const fs::path& out) { static_cast<void>(NewDirectory(out)); }
 
 void save_quantized(const Model& model, const fs::path& source, const fs::path& out,
-                    const std::function<void(double share)>& progress) {
+                    const std::function<void(double share)>& progress, const fs::path& tokenizer) {
   const Transformer& transformer = *model.transformer();
   if (!transformer.lm_head.is_quantized()) reject("only int8 and int4 weights can be saved");
   ModelPlaces from = find_places(source, model.description().base.string());
+  from.config = directory_of(from.config);
+  from.tokenizer = tokenizer_directory(tokenizer.empty() ? from.tokenizer : tokenizer);
   NewDirectory directory(out);
   const fs::path& partial = directory.partial();
   try {
     // In case `progress` changes the working directory.
-    from = {fs::absolute(directory_of(from.config)), fs::absolute(directory_of(from.tokenizer))};
+    from = {fs::absolute(from.config), fs::absolute(from.tokenizer)};
     std::vector<NamedWeight> tensors = weights_of(model);
     std::ranges::sort(tensors, {}, &NamedWeight::name);
     write_safetensors(partial / "model.safetensors", tensors, progress);

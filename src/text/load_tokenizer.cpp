@@ -339,9 +339,7 @@ void declare_added_token(const JsonFields& fields, const json& id, Tokenizer::Im
 Tokenizer::Tokenizer() : impl_(std::make_shared<const Impl>()) {}
 
 Tokenizer Tokenizer::load(const fs::path& path) {
-  // An adapter's own tokenizer needs no base.
-  const bool is_own = has_tokenizer_files(directory_of(path));
-  return Tokenizer(load_from(Folder(directory_of(is_own ? path : find_places(path).tokenizer))));
+  return Tokenizer(load_from(Folder(tokenizer_directory(path))));
 }
 
 Tokenizer Tokenizer::load(std::span<const MemoryFile> files) {

@@ -124,7 +124,7 @@ TEST_CASE("quantize turns nanoGPT's ckpt.pt, with or without biases, into a Hugg
     const std::string source = place.path().string();
     const std::string out = source + "/out";
     const Outcome outcome = run({"quantize", source, out});
-    CHECK(outcome.err == "");
+    CHECK(outcome.err.find("--tokenizer") != std::string::npos);
     REQUIRE(outcome.status == 0);
     const auto generate = [](const Words& arguments) {
       return run(joined_words(arguments, {"--tokens", "--greedy", "--stats", "-n", "20", "1 207"}));
@@ -135,6 +135,29 @@ TEST_CASE("quantize turns nanoGPT's ckpt.pt, with or without biases, into a Hugg
     CHECK(saved.out == quantized.out);
     CHECK(hash(saved.err) == hash(quantized.err));
   }
+}
+
+TEST_CASE("quantize --tokenizer writes the files of that tokenizer, which has to fit the model") {
+  const TemporaryDirectory place;
+  write_alphabet_model(place.path() / "model");
+  write_alphabet_model(place.path() / "other");
+  const std::string model = (place.path() / "model").string(), out = model + "8";
+  const std::string other = (place.path() / "other").string();
+  place.write("other/tokenizer_config.json", R"({"split_special_tokens": false})");
+  fs::remove(model + "/merges.txt");
+  fs::rename(model + "/vocab.json", model + "/added_tokens.json");  // is not copied
+  test::check_refused({"quantize", model, out, "--tokenizer", kModel}, 1,
+                      {"does not belong to the model", "vocab.json"});
+  test::check_refused({"quantize", model, out, "--tokenizer", "nowhere"}, 1, {"nowhere"});
+  CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 2);
+  const Outcome outcome = run({"quantize", model, out, "--tokenizer", other});
+  CHECK(outcome.err == "");
+  CHECK(outcome.out.find("tokens in") != std::string::npos);
+  for (const char* const name : {"vocab.json", "merges.txt", "tokenizer_config.json"}) {
+    CHECK(read_bytes(out + '/' + name) == read_bytes(other + '/' + name));
+  }
+  CHECK_FALSE(fs::exists(out + "/added_tokens.json"));
+  CHECK(run({"-m", out, "abc", "-n", "3"}).out == "abcdef\n");
 }
 
 TEST_CASE("the generation settings in an older model's config still hold after quantize") {
