@@ -98,8 +98,8 @@ std::unique_ptr<Run> run_of(const std::string& name, SharedScheduler& of,
                             const std::optional<Tokenizer>& tokenizer, JsonArgument& body,
                             const RunStatePointer& state) {
   const RunKind& kind = run_kind(name);
-  GenerationOptions defaults = kind.is_own ? defaults_of(state) : request_defaults();
-  if (!kind.is_own) defaults.max_new_tokens = kCompletionTokens;
+  const GenerationOptions defaults =
+      kind.is_own ? defaults_of(state) : request_defaults(/*is_own=*/false);
   const Config& config = of.engine.model().config();
   RequestContext context = {tokenizer, config, defaults};
   if (kind.is_own) {

@@ -130,7 +130,7 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
               [&settings](const std::string&) { settings.model.use_mmap = false; });
   add_address_options(options, settings);
   add_limit_options(options, settings);
-  settings.writing.options.max_new_tokens = kCompletionTokens;
+  settings.writing.options = request_defaults(/*is_own=*/false);
   options.begin_group("Defaults of requests");
   add_hf_defaults(options, settings.writing);
   add_writing_options(options, settings.writing, /*of_one_text=*/false);

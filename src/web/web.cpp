@@ -56,17 +56,11 @@ JsonDocument<nlohmann::json> parse(const char* body) {
   return request;
 }
 
-GenerationOptions defaults_of_openai() {
-  GenerationOptions options = request_defaults();
-  options.max_new_tokens = kCompletionTokens;
-  return options;
-}
-
 struct PageModel {
   Engine engine;
   std::optional<Tokenizer> tokenizer;
   std::string name;
-  GenerationOptions defaults = request_defaults(), openai_defaults = defaults_of_openai();
+  GenerationOptions defaults = request_defaults(), openai_defaults = request_defaults(false);
   Scheduler scheduler{engine, {}};
 
   [[nodiscard]] const Config& config() const { return engine.model().config(); }

@@ -153,8 +153,9 @@ BatchSettings read_batch_settings(const Arguments& arguments) {
   }
   take_given(defaults, options);
   take_hf_defaults(defaults, nullptr, settings.model.places.config);
-  const bool has_length = options.has("--max-new-tokens") || defaults.has_hf_defaults;
-  if (settings.openai && !has_length) defaults.options.max_new_tokens = kCompletionTokens;
+  if (!options.has("--max-new-tokens") && !defaults.has_hf_defaults) {
+    defaults.options.max_new_tokens = request_defaults(!settings.openai).max_new_tokens;
+  }
   return settings;
 }
 

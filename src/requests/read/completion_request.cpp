@@ -89,7 +89,11 @@ void read_draft_members(Members& members, GenerationOptions& options, const Toke
 
 }  // namespace
 
-GenerationOptions request_defaults() { return {.sampling = {.temperature = 0.8f, .top_k = 40}}; }
+GenerationOptions request_defaults(bool is_own) {
+  GenerationOptions options = {.sampling = {.temperature = 0.8f, .top_k = 40}};
+  if (!is_own) options.max_new_tokens = 16;
+  return options;
+}
 
 void read_request_options(Members& members, CompletionRequest& request,
                           const RequestContext& context,

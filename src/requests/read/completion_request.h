@@ -76,11 +76,9 @@ struct CompletionRequest {
   std::size_t truncated = 0;       ///< tokens at the beginning of prompts that were left out
 };
 
-/// The defaults of requests at every door: a temperature of 0.8, and the 40 likeliest tokens.
-[[nodiscard]] GenerationOptions request_defaults();
-
-/// max_new_tokens of OpenAI's completions by default.
-inline constexpr std::size_t kCompletionTokens = 16;
+/// The defaults of requests at every door: a temperature of 0.8, the 40 likeliest tokens and,
+/// unless the kind of request is ours, OpenAI's 16 new tokens.
+[[nodiscard]] GenerationOptions request_defaults(bool is_own = true);
 
 /// Returns the request in the body, which is a JSON object. Throws Error for anything that the API
 /// would refuse, that the model cannot do, or whose name is unknown.
