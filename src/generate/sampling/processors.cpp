@@ -10,7 +10,7 @@
 namespace gpt2 {
 namespace {
 
-constexpr float kLargest = std::numeric_limits<float>::max();
+constexpr float kMaxFloat = std::numeric_limits<float>::max();
 
 // Returns whether the last id of `sequence` would complete it after `ids`. A sequence of one id is
 // always completed. Like HuggingFace, returns false for a longer sequence that has more ids than
@@ -129,7 +129,7 @@ void raise_eos_with_length(const Processing& p) {
   // Repeated multiplication gives the same bits on every machine, unlike pow().
   double power = 1.0;
   for (std::size_t n = p.ids.size() - prompt - start; n > 0; --n) power *= factor;
-  const auto growth = static_cast<float>(std::min(power - 1.0, double{kLargest}));
+  const auto growth = static_cast<float>(std::min(power - 1.0, double{kMaxFloat}));
   for (const TokenId id : p.limits.eos_token_id) {
     float& score = p.score(id);
     if (std::isfinite(score)) score += std::abs(score) * growth;
@@ -150,7 +150,7 @@ void require_known_ids(const Processing& p) {
 
 void remove_invalid_values(const Processing& p) {
   for (float& score : p.scores) {
-    score = std::isnan(score) ? 0.0f : std::clamp(score, -kLargest, kLargest);
+    score = std::isnan(score) ? 0.0f : std::clamp(score, -kMaxFloat, kMaxFloat);
   }
 }
 
@@ -165,7 +165,7 @@ void call_processors(const Processing& p) {
 
 // Limits the scores first, because the processors before this one may have made a score infinite.
 void renormalize(const Processing& p) {
-  for (float& score : p.scores) score = std::min(score, kLargest);
+  for (float& score : p.scores) score = std::min(score, kMaxFloat);
   log_softmax(p.scratch, p.scores);
   std::ranges::copy(p.scratch, p.scores.begin());
 }
