@@ -55,7 +55,7 @@ class Run:
         return self._owned is None
 
 
-def new_run(model: Model, kind: str, on_progress: Any, **request: Any) -> Run:
+def new_run(model: Model, kind: str, on_progress: Any, /, **request: Any) -> Run:
     """A run that writes no text, in a scheduler of its own."""
     calls = Calls()
     callbacks = Callbacks(sizeof(Callbacks), on_progress=calls.progress(on_progress))

@@ -384,6 +384,8 @@ class Model(Handle):
         >>> Model().inspect("The cat")[:15]
         '<!doctype html>'
         """
+        if "prompt" in options:
+            raise InvalidArgumentError("text, prompt: give only the text")
         ids = self.encode("text", text, input_ids, attention_mask)
         return Page(new_run(self, "inspect_page", on_progress, prompt=ids, **options).result())
 
