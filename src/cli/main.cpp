@@ -110,7 +110,6 @@ int run(Arguments arguments) {
 int main(int argc, char* argv[]) {
   using namespace gpt2::cli;
   prepare_streams();
-  let_writes_fail();
   try {
     const int status = run(Arguments(argv + (argc > 0), argv + argc));
     end_if_interrupted();

@@ -72,7 +72,7 @@ int tokenize(const Arguments& arguments) {
   std::string answer =
       decode ? tokenizer.decode(parse_tokens(text, count)) : join(encode(tokenizer, text));
   // A decoded text keeps its exact bytes, except that a terminal gets a newline at the end.
-  if (!decode || (is_terminal(stdout) && !answer.ends_with('\n'))) answer += '\n';
+  if (!decode || (is_terminal(kStdout) && !answer.ends_with('\n'))) answer += '\n';
   write_stdout(answer);
   return 0;
 }

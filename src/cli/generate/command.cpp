@@ -26,7 +26,7 @@ namespace {
 std::string read_text(const GenerateSettings& settings) {
   if (settings.prompt) return *settings.prompt;
   const std::string& file = settings.prompt_file;
-  if (file.empty() && is_terminal(stdin)) return "";
+  if (file.empty() && is_terminal(kStdin)) return "";
   return read_prompt_input(file.empty() ? "-" : file);
 }
 

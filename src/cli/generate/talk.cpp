@@ -228,10 +228,10 @@ void greet(const std::string& name, const Model& model) {
 
 void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
           Session session, const OptionsOf& options_of, std::optional<std::string> line) {
-  const bool by_hand = is_terminal(stdin);
+  const bool by_hand = is_terminal(kStdin);
   std::optional<LineEditor> editor;
   std::optional<PipedLines> piped;
-  if (by_hand && is_terminal(stderr)) {
+  if (by_hand && is_terminal(kStderr)) {
     editor.emplace();
     greet(settings.model.name, session.model());
   } else {

@@ -40,13 +40,11 @@ std::uint64_t hash_of(std::uint64_t first, std::uint64_t second) {
   return (first ^ second) * kPrime;
 }
 
-constexpr int kStandardOutput = 1, kStandardError = 2;  // descriptors, on every system
-
 // Whether the text that is written to standard output is seen beside what is written to standard
 // error. What goes to a pipe is taken to be seen, because it often comes to the same terminal.
 bool text_is_seen() {
-  if (is_terminal(stderr)) return !is_regular(kStandardOutput);
-  return is_terminal(stdout) || is_same_file(kStandardOutput, kStandardError);
+  if (is_terminal(kStderr)) return !is_regular(kStdout);
+  return is_terminal(kStdout) || is_same_file(kStdout, kStderr);
 }
 
 // Writes one plain text to standard output as it is generated.

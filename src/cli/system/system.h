@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -72,23 +71,22 @@ void forget_ctrl_c();
 /// the next command.
 void end_if_interrupted();
 
-/// From now on, a write to a pipe without a reader, or to a file that has become too long, fails
-/// instead of ending the process, so that the error message can name the file.
-void let_writes_fail();
-
 /// After a write that failed: returns whether it failed because nobody reads the pipe any more.
 [[nodiscard]] bool pipe_was_closed();
 
-/// Ends the process as if let_writes_fail() had not been called, because a write to a pipe failed.
+/// Ends the process as a write to a pipe without a reader does by default.
 [[noreturn]] void end_by_closed_pipe();
 
 // The standard streams.
 
-/// Sets the standard streams so that they carry bytes unchanged, and terminals so that they show
-/// UTF-8 and colours. `main` calls it first.
-void prepare_streams();
+/// Their descriptors.
+inline constexpr int kStdin = 0, kStdout = 1, kStderr = 2;
 
-[[nodiscard]] bool is_terminal(std::FILE* stream);
+/// Sets them so that they carry bytes unchanged, and terminals so that they show UTF-8 and colours.
+/// From now on, a write to a pipe without a reader, or to a file that has become too long, fails
+/// instead of ending the process, so that the error message can name the file. `main` calls it
+/// first.
+void prepare_streams();
 
 /// The keys that end the input from a terminal.
 extern const char* const kEndKeys;

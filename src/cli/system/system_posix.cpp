@@ -152,18 +152,15 @@ void end_if_interrupted() {
   if (interrupted()) end_by(noted);
 }
 
-void let_writes_fail() {
-  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
-}
-
 bool pipe_was_closed() { return errno == EPIPE; }
 
 void end_by_closed_pipe() { end_by(SIGPIPE); }
 
 const char* const kEndKeys = "Ctrl-D";
 
-void prepare_streams() {}  // they and the terminals are like this from the start
-
-bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) != 0; }
+// The streams and terminals are like this from the start.
+void prepare_streams() {
+  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
+}
 
 }  // namespace gpt2::cli

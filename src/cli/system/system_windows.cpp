@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -161,20 +162,10 @@ void end_if_interrupted() {
   if (interrupted()) std::_Exit(static_cast<int>(STATUS_CONTROL_C_EXIT));
 }
 
-void let_writes_fail() {}  // they do
-
 // The C library has no errno for the system's error, so it sets EINVAL.
 bool pipe_was_closed() { return errno == EPIPE || _doserrno == ERROR_NO_DATA; }
 
 void end_by_closed_pipe() { std::_Exit(1); }
-
-namespace {
-
-HANDLE handle_of(std::FILE* stream) {
-  return reinterpret_cast<HANDLE>(_get_osfhandle(_fileno(stream)));
-}
-
-}  // namespace
 
 const char* const kEndKeys = "Ctrl-Z and Enter";
 
@@ -186,14 +177,10 @@ void prepare_streams() {
   for (std::FILE* const stream : {stdout, stderr}) {
     std::setvbuf(stream, nullptr, _IOFBF, 1 << 16);
     DWORD mode = 0;
-    if (!GetConsoleMode(handle_of(stream), &mode)) continue;
-    SetConsoleMode(handle_of(stream), mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
+    const HANDLE console = handle_of(_fileno(stream));
+    if (!GetConsoleMode(console, &mode)) continue;
+    SetConsoleMode(console, mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
   }
-}
-
-bool is_terminal(std::FILE* stream) {
-  DWORD mode = 0;
-  return GetConsoleMode(handle_of(stream), &mode) != 0;
 }
 
 }  // namespace gpt2::cli

@@ -74,7 +74,7 @@ void report_in_log(const std::string& line) {
 }  // namespace
 
 void write_stdout(std::string_view text) {
-  if (is_terminal(stdout)) erase_line();
+  if (is_terminal(kStdout)) erase_line();
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
     return;
   }
@@ -97,7 +97,7 @@ std::string shown_input(const std::string& name) { return name == "-" ? "standar
 
 std::string read_input(const std::string& name) {
   const bool is_standard = name == "-";
-  if (is_standard && is_terminal(stdin)) {
+  if (is_standard && is_terminal(kStdin)) {
     print_error(concat("waiting for a text on standard input; ", kEndKeys, " ends it"));
   }
   struct Closer {
@@ -141,7 +141,7 @@ Progress::Progress(const std::string& what) {
   shown_ = printable(what);
   // Cut the text so that it fits on one line, because done() can erase only one.
   shown_.resize(place_to_cut(shown_, 60));
-  if (is_terminal(stderr)) {
+  if (is_terminal(kStderr)) {
     show_line(shown_ + " ...");
   } else {
     report_in_log(shown_);
@@ -157,7 +157,7 @@ void Progress::part(double share) {
 
 void Progress::show(const std::string& state) {
   if (shown_.empty()) return;
-  if (is_terminal(stderr)) {
+  if (is_terminal(kStderr)) {
     show_line(concat(shown_, " ... ", state));
   } else {
     report_in_log(concat(shown_, ": ", state));
