@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
+#include "cli/lines.h"
 #include "cli/model.h"
 #include "cli/replaceable.h"
 #include "cli/terminal/console.h"

@@ -17,6 +17,10 @@ namespace {
 
 constexpr std::size_t kBytes = 1 << 16;  // to read at a time
 
+// The UTF-8 byte order mark, with which programs on Windows begin a text file. It is not a part of
+// the text.
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 // Appends up to 64 KiB to `buffer`, the next bytes of a file. Returns false at the end of the file,
 // and if interrupted() becomes true before. Throws Error if the file, whose name is for messages,
 // cannot be read.
@@ -41,13 +45,35 @@ InputFile::InputFile(const std::string& name)
     : name_(shown_input(name)), file_(name == "-" ? open_standard_input() : open_to_read(name)) {
   if (file_ < 0) reject_with_errno("cannot read " + name_);
   if (is_terminal(file_)) {
-    print_error(concat("waiting for lines on standard input; ", kEndKeys, " ends it"));
+    print_error(concat("waiting for a text on standard input; ", kEndKeys, " ends it"));
   }
 }
 
 InputFile::~InputFile() { close_file(file_); }
 
 std::size_t InputFile::bytes() const { return is_regular(file_) ? size_of(file_) : 0; }
+
+std::string shown_input(const std::string& name) { return name == "-" ? "standard input" : name; }
+
+std::string read_input(const std::string& name) {
+  constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
+  const InputFile input(name);
+  std::string text;
+  while (read_more(input.descriptor(), input.name(), text)) {
+    if (text.size() > kMaxBytes) reject(input.name(), " is longer than 256 MiB: split it");
+  }
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  return text;
+}
+
+std::string read_prompt_input(const std::string& name) {
+  std::string text = read_input(name);
+  for (const char of_newline : {'\n', '\r'}) {  // Windows ends a line with both
+    if (!text.ends_with(of_newline)) break;
+    text.pop_back();
+  }
+  return text;
+}
 
 std::string text_of(const Line& line) {
   if (line.text.size() < line.bytes) {

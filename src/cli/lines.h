@@ -12,8 +12,8 @@
 #include "requests/read/members.h"
 #include "requests/read/tokens.h"
 
-// What batch, score and embed share: lines that are read in bounded memory, and answered with lines
-// of JSON.
+// The input of commands: files that are read as a whole, and lines that are read in bounded memory
+// and answered with lines of JSON.
 
 namespace gpt2::cli {
 
@@ -24,7 +24,7 @@ inline constexpr std::size_t kMaxLineBytes = 4 << 20;
 class InputFile {
  public:
   /// Opens the file; "-" is standard input. If that is a terminal, prints on standard error that
-  /// the command waits for lines. Throws Error if the file cannot be opened.
+  /// the command waits for a text. Throws Error if the file cannot be opened.
   explicit InputFile(const std::string& name);
   ~InputFile();
   InputFile(const InputFile&) = delete;
@@ -43,6 +43,17 @@ class InputFile {
   int file_;
 };
 
+/// Returns the name of a file for messages: "standard input" for "-", and otherwise the name
+/// itself.
+[[nodiscard]] std::string shown_input(const std::string& name);
+
+/// Reads an InputFile to its end, without a byte order mark at its beginning. Throws Error if the
+/// file cannot be read or is longer than 256 MiB.
+[[nodiscard]] std::string read_input(const std::string& name);
+
+/// The same without one newline or CRLF at the end, which an editor or echo has added.
+[[nodiscard]] std::string read_prompt_input(const std::string& name);
+
 /// A line of a file.
 struct Line {
   std::string text;        ///< without its newline; only the beginning of a line that is too long
@@ -56,8 +67,7 @@ struct Line {
 [[nodiscard]] std::string text_of(const Line& line);
 
 /// Reads a file line by line. However long a line is, at most `max_bytes` of it are kept. A byte
-/// order mark at the beginning of the file is not a part of the first line; a note on standard
-/// error says that it is skipped. Other encodings are refused.
+/// order mark at the beginning of the file is not a part of the first line.
 class LineReader {
  public:
   /// Reads from the current position of the descriptor, which the caller still owns. `name` is for

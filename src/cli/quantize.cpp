@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/default_text.h"
+#include "cli/lines.h"
 #include "cli/model.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"

@@ -14,6 +14,7 @@
 #include "cli/generate/settings.h"
 #include "cli/generate/talk.h"
 #include "cli/generate/texts.h"
+#include "cli/lines.h"
 #include "cli/replaceable.h"
 #include "cli/terminal/console.h"
 #include "gpt2/generate.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdio>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -15,20 +16,6 @@
 
 namespace gpt2::cli {
 namespace {
-
-// Reads the file to its end, without its byte order mark. `name` names it in messages.
-std::string read_all(int file, const std::string& name) {
-  constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
-  std::string text;
-  char buffer[1 << 16];
-  for (std::ptrdiff_t count; (count = read_some(file, buffer, sizeof buffer)) != 0;) {
-    if (count < 0) reject_with_errno("cannot read " + name);
-    text.append(buffer, static_cast<std::size_t>(count));
-    if (text.size() > kMaxBytes) reject(name, " is longer than 256 MiB: split it");
-  }
-  skip_byte_order_mark(text);
-  return text;
-}
 
 bool is_silent = false;
 bool line_is_shown = false;  // by Progress, on the terminal
@@ -87,37 +74,7 @@ void write_stderr(std::string_view text) {
   std::fflush(stderr);
 }
 
-void skip_byte_order_mark(std::string& text) {
-  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
-}
-
 void reject_with_errno(const std::string& message) { reject(message, ": ", reason_of(errno)); }
-
-std::string shown_input(const std::string& name) { return name == "-" ? "standard input" : name; }
-
-std::string read_input(const std::string& name) {
-  const bool is_standard = name == "-";
-  if (is_standard && is_terminal(kStdin)) {
-    print_error(concat("waiting for a text on standard input; ", kEndKeys, " ends it"));
-  }
-  struct Closer {
-    int file;
-    ~Closer() { close_file(file); }
-  };
-  const int file = is_standard ? open_standard_input() : open_to_read(name);
-  if (file < 0) reject_with_errno("cannot read " + shown_input(name));
-  const Closer closer{file};
-  return read_all(file, shown_input(name));
-}
-
-std::string read_prompt_input(const std::string& name) {
-  std::string text = read_input(name);
-  for (const char of_newline : {'\n', '\r'}) {  // Windows ends a line with both
-    if (!text.ends_with(of_newline)) break;
-    text.pop_back();
-  }
-  return text;
-}
 
 std::string format(const char* format, ...) {
   std::va_list values;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -17,25 +16,6 @@ void write_stdout(std::string_view text);
 /// Writes a text to standard error in one piece. Nothing else writes there, because a console of
 /// Windows shows a character only if its bytes come together.
 void write_stderr(std::string_view text);
-
-/// Reads a file to its end. The name - means standard input; if that is a terminal, first prints on
-/// standard error that the command waits for a text. Skips a byte order mark at the beginning.
-/// Throws Error if the file cannot be read or is longer than 256 MiB.
-[[nodiscard]] std::string read_input(const std::string& name);
-
-/// The same without one newline or CRLF at the end, which an editor or echo has added.
-[[nodiscard]] std::string read_prompt_input(const std::string& name);
-
-/// Returns the name of a file for messages: "standard input" for "-", and otherwise the name
-/// itself.
-[[nodiscard]] std::string shown_input(const std::string& name);
-
-/// The UTF-8 byte order mark, with which programs on Windows begin a text file. It is not a part of
-/// the text.
-inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
-/// Removes a byte order mark from the beginning of a text.
-void skip_byte_order_mark(std::string& text);
 
 /// Returns the text that printf would write.
 [[nodiscard, gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);
