@@ -7,7 +7,6 @@
 #include "base/seconds_since.h"
 #include "base/text.h"
 #include "cli/batch/batch.h"
-#include "cli/batch/shard.h"
 #include "cli/commands.h"
 #include "cli/lines.h"
 #include "cli/model.h"

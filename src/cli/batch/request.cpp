@@ -16,34 +16,16 @@ using nlohmann::json;
 
 // Reads one line into a request. If the line has an error, the request keeps the members read
 // before it.
-class RequestReader {
- public:
-  RequestReader(BatchRequest& request, const BatchSettings& settings, const RequestContext& context)
-      : request_(request),
-        settings_(settings),
-        context_(context),
-        reader_{
-            context.tokenizer, context.config.vocab_size,
-            [&request](std::size_t lost, std::size_t) { request.completion.lost_bytes += lost; }} {}
+struct RequestReader {
+  BatchRequest& request;
+  const BatchSettings& settings;
+  const RequestContext& context;
+  const TokenReader reader;
 
-  // Reads a line that is a prompt as plain text.
-  void read_prompt(const std::string& text) {
-    add_prompt(request_.completion, reader_.read(text), context_);
-  }
-
-  // Reads a line that is JSON. An invalid line has its "custom_id", too, if that precedes the
-  // fault.
   void read_json(const std::string& text);
-
- private:
   void take_id(const json& object);
   void read_body(json& body);
   void read_completion(json& body);
-
-  BatchRequest& request_;
-  const BatchSettings& settings_;
-  const RequestContext& context_;
-  const TokenReader reader_;
 };
 
 // Throws Error if the line has a list of texts, each as text or as token ids, in place of a text.
@@ -66,30 +48,30 @@ void refuse_lists(const json& body) {
 // Reads a line in this command's own format: the request that every door takes, without what has no
 // place in a record. Each line has as many texts as --samples says, unless it asks for fewer.
 void RequestReader::read_completion(json& body) {
-  RequestContext context = context_;
-  context.max_choices = GenerationConfig::kMaxSamples;
-  CompletionRequest& request = request_.completion;
-  const std::size_t samples = settings_.defaults.samples;
+  RequestContext own = context;
+  own.max_choices = GenerationConfig::kMaxSamples;
+  CompletionRequest& completion = request.completion;
+  const std::size_t samples = settings.defaults.samples;
   const bool has_n = body.contains("n") || body.contains("num_return_sequences");
   if (body.contains("sequence"))
     reject("sequence: 'gpt2 batch' numbers the texts itself: remove it");
   Members members(body);
-  const std::vector<TokenId> tokens = read_tokens(members, reader_, "prompt");
-  const std::size_t lost_bytes = request.lost_bytes;
+  const std::vector<TokenId> tokens = read_tokens(members, reader, "prompt");
+  const std::size_t lost_bytes = completion.lost_bytes;
   body.erase("token_ids");
   body["prompt"] = tokens.empty() ? json() : json(tokens);
-  request = read_completion_request(body, context);
-  request.lost_bytes = lost_bytes;
-  for (const auto& [is_set, name] : {std::pair(request.stream, "stream"),
-                                     {request.echo, "echo"},
-                                     {request.best_of != request.n, "best_of"}}) {
+  completion = read_completion_request(body, own);
+  completion.lost_bytes = lost_bytes;
+  for (const auto& [is_set, name] : {std::pair(completion.stream, "stream"),
+                                     {completion.echo, "echo"},
+                                     {completion.best_of != completion.n, "best_of"}}) {
     if (is_set) reject(name, ": remove it, or give --format openai");
   }
-  if (request.n > samples) {
-    reject("n is ", request.n, ", but --samples is ", samples,
+  if (completion.n > samples) {
+    reject("n is ", completion.n, ", but --samples is ", samples,
            ": give a --samples that no line exceeds");
   }
-  if (!has_n) request.n = request.best_of = samples;
+  if (!has_n) completion.n = completion.best_of = samples;
 }
 
 // Reads a line in this command's own format, or the body of a line in OpenAI's format.
@@ -102,29 +84,30 @@ void RequestReader::read_body(json& body) {
   }
   Members members(body);
   static_cast<void>(members.text("custom_id"));
-  if (!settings_.openai) refuse_lists(body);
-  if (!settings_.openai && (body.contains("text") || body.contains("choices"))) {
+  if (!settings.openai) refuse_lists(body);
+  if (!settings.openai && (body.contains("text") || body.contains("choices"))) {
     members.ignore({"model", "user"});
-    request_.scoring =
-        read_line_to_score(members, reader_, context_.config, context_.defaults.top_logprobs);
+    request.scoring =
+        read_line_to_score(members, reader, context.config, context.defaults.top_logprobs);
     return;
   }
   body.erase("custom_id");  // of a line that is a request without a "body"
-  if (settings_.openai) {
-    request_.completion = read_completion_request(body, context_);
+  if (settings.openai) {
+    request.completion = read_completion_request(body, context);
   } else {
     read_completion(body);
   }
-  if (request_.completion.beams.num_beams > 1) {
+  if (request.completion.beams.num_beams > 1) {
     reject("num_beams: 'gpt2 batch' has no beam search: remove it, or use 'gpt2 serve'");
   }
 }
 
 void RequestReader::take_id(const json& object) {
   if (!object.is_object() || !object.contains("custom_id")) return;
-  if (object["custom_id"].is_string()) request_.custom_id = object["custom_id"].get<std::string>();
+  if (object["custom_id"].is_string()) request.custom_id = object["custom_id"].get<std::string>();
 }
 
+// Reads a line that is JSON. An invalid line has its "custom_id", too, if that precedes the fault.
 void RequestReader::read_json(const std::string& text) {
   json object;
   try {
@@ -159,13 +142,15 @@ BatchRequest read_request(const Line& line, bool is_plain, const BatchSettings& 
   request.completion.n = request.completion.best_of = settings.defaults.samples;
   const RequestContext context = {tokenizer, config, defaults, settings.defaults.max_length,
                                   settings.defaults.truncate};
-  RequestReader reader(request, settings, context);
+  const TokenReader reader = {
+      tokenizer, config.vocab_size,
+      [&request](std::size_t lost, std::size_t) { request.completion.lost_bytes += lost; }};
   try {
     const std::string text = text_of(line);
     if (is_plain) {
-      reader.read_prompt(text);
+      add_prompt(request.completion, reader.read(text), context);
     } else {
-      reader.read_json(text);
+      RequestReader{request, settings, context, reader}.read_json(text);
     }
   } catch (const Error&) {
     request.error = std::current_exception();

@@ -81,7 +81,6 @@ class BatchRun {
   void write(const std::string& record);
   [[nodiscard]] std::string only_record_of(Work& work);
   [[nodiscard]] std::string record_of(const Work& work, const CompletionChoice& choice);
-  [[nodiscard]] Json answer_of(Work& work);
   void count_error(const RecordHead& head, const std::string& error);
   void show(Progress& progress);
 
@@ -299,18 +298,13 @@ std::string BatchRun::only_record_of(Work& work) {
   if (work.scored) return *work.scored;
   try {
     if (work.request.error) std::rethrow_exception(work.request.error);
-    return response_record_json(work.head, 200, answer_of(work));
+    summary_.tokens += work.run->tokens().completion;
+    return response_record_json(work.head, 200, work.run->json());
   } catch (const Error& error) {
     count_error(work.head, error.what());
     return settings_.openai ? response_record_json(work.head, 400, error_json(error))
                             : error_record_json(work.head, error.what());
   }
-}
-
-// Returns the answer to a line in OpenAI's format.
-Json BatchRun::answer_of(Work& work) {
-  summary_.tokens += work.run->tokens().completion;
-  return work.run->json();
 }
 
 std::string BatchRun::record_of(const Work& work, const CompletionChoice& choice) {

@@ -1,4 +1,4 @@
-#include "cli/batch/shard.h"
+#include "cli/batch/batch.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,8 +13,6 @@
 #include "base/fail.h"
 #include "base/new_file.h"
 #include "base/paths.h"
-#include "cli/batch/output.h"
-#include "cli/options/options.h"
 
 namespace gpt2::cli {
 namespace {
