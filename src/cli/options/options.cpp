@@ -73,19 +73,15 @@ Option& Options::add_choice(const std::string& names, const std::string& words,
   return add(names, words, help, check);
 }
 
-const Option* Options::find(std::string_view name) const {
+Option* Options::find(std::string_view name) {
   const auto option =
       std::ranges::find_if(options_, [name](const Option& o) { return o.is_named(name); });
   return option == options_.end() ? nullptr : &*option;
 }
 
-Option& Options::at(std::string_view name) {
-  return *std::ranges::find_if(options_, [name](const Option& o) { return o.is_named(name); });
-}
-
 bool Options::has(std::string_view name) const {
-  const Option* const option = find(name);
-  return option != nullptr && option->is_given();
+  return std::ranges::any_of(options_,
+                             [name](const Option& o) { return o.is_named(name) && o.is_given(); });
 }
 
 // Whether the command takes a text: it has an argument that may be left out and is not a FILE.
@@ -151,7 +147,7 @@ class Options::Parser {
   // and -n5, or in the next one, which may look like an option.
   void take_option(const std::string& word) {
     const std::size_t equals = word.find('=');
-    Option* option = find(word.substr(0, equals));
+    Option* option = options_.find(word.substr(0, equals));
     std::optional<std::string> value;
     if (option != nullptr && equals != word.npos) {
       value = word.substr(equals + 1);
@@ -171,7 +167,7 @@ class Options::Parser {
 
   // Returns the option of -n5.
   Option* find_short(const std::string& word) const {
-    Option* const option = word.starts_with("--") ? nullptr : find(word.substr(0, 2));
+    Option* const option = word.starts_with("--") ? nullptr : options_.find(word.substr(0, 2));
     return option != nullptr && option->takes_value() && !option->may_lack_value ? option : nullptr;
   }
 
@@ -199,14 +195,6 @@ class Options::Parser {
       throw UsageError(option.name() + " may be given only once");
     }
     option.values.push_back(value);
-  }
-
-  Option* find(std::string_view name) const {
-    const auto is_it = [name](const Option& option) {
-      return !option.is_argument() && option.is_named(name);
-    };
-    const auto option = std::ranges::find_if(options_.options_, is_it);
-    return option == options_.options_.end() ? nullptr : &*option;
   }
 
   Options& options_;

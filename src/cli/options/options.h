@@ -122,10 +122,10 @@ class Options {
   void parse(const Arguments& arguments);
 
   /// Returns the option with this short or long name, or nullptr.
-  [[nodiscard]] const Option* find(std::string_view name) const;
+  [[nodiscard]] Option* find(std::string_view name);
 
   /// Returns it, to change it. REQUIRES: there is such an option.
-  [[nodiscard]] Option& at(std::string_view name);
+  [[nodiscard]] Option& at(std::string_view name) { return *find(name); }
 
   /// Whether there is such an option and it was given.
   [[nodiscard]] bool has(std::string_view name) const;
