@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/fail.h"
+#include "base/mapped_file.h"
 #include "base/new_file.h"
 #include "base/paths.h"
 #include "base/text.h"
@@ -251,8 +253,9 @@ class Summary {
 int inspect(const Arguments& arguments) {
   InspectSettings settings = read_settings(arguments);
   if (!settings.page.empty()) {
-    require_replaceable(path_of(settings.page), "a page of gpt2 inspect",
-                        begins_with(inspection_page_begin()));
+    require_replaceable(path_of(settings.page), "a page of gpt2 inspect", [](const auto& file) {
+      return gpt2::text_of(MappedFile(file).bytes()).starts_with(inspection_page_begin());
+    });
   }
   settings.model.find();
   Progress progress("loading " + settings.model.path.string());

@@ -3,15 +3,13 @@
 #include <cstdint>
 #include <system_error>
 
-#include "base/bytes.h"
 #include "base/fail.h"
-#include "base/mapped_file.h"
 #include "base/new_file.h"
 
 namespace gpt2::cli {
 
 void require_replaceable(const std::filesystem::path& file, const std::string& kind,
-                         const IsKind& is_kind) {
+                         const std::function<bool(const std::filesystem::path&)>& is_kind) {
   static_cast<void>(NewFile(file));  // throws if the file cannot be written
   std::error_code absent;
   const std::uintmax_t bytes = std::filesystem::file_size(file, absent);
@@ -26,12 +24,6 @@ void check_state_file(const std::filesystem::path& file) {
 void save_state(const Session& session, const std::filesystem::path& file) {
   check_state_file(file);
   save_session(session, file);
-}
-
-IsKind begins_with(std::string_view bytes) {
-  return [bytes = std::string(bytes)](const std::filesystem::path& file) {
-    return gpt2::text_of(MappedFile(file).bytes()).starts_with(bytes);
-  };
 }
 
 }  // namespace gpt2::cli
