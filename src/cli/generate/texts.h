@@ -39,6 +39,17 @@ WrittenTexts write_texts(const Engine& engine, Session* session,
                          const GenerateSettings& settings, const Prompt& prompt,
                          const GenerationOptions& options, const std::function<void()>& on_token);
 
+/// Returns the options for generating a turn from the current settings, which /set can change.
+using OptionsOf = std::function<GenerationOptions(const GenerateSettings&)>;
+
+/// `gpt2 --interactive`: reads line after line from standard input and continues the session's text
+/// after each of them, until the input ends. `line`, if any, is the first one.
+///
+/// On a terminal, an error is printed and the next line is read. Otherwise it is thrown, and the
+/// message has the number of the line.
+void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
+          Session session, const OptionsOf& options_of, std::optional<std::string> line);
+
 /// Prints the lines of --stats on standard error. `session` is the session of the text; it had
 /// `before` tokens before the generation.
 void print_stats(const GenerationResult& result, const Session& session, std::size_t before);

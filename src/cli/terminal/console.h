@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,17 @@ void write_stdout(std::string_view text);
 /// Writes a text to standard error in one piece. Nothing else writes there, because a console of
 /// Windows shows a character only if its bytes come together.
 void write_stderr(std::string_view text);
+
+/// Reads a line from the terminal, after a prompt on standard error. Returns it without its
+/// newline, or nothing at the end of the input (Ctrl-D) and after a signal other than Ctrl-C, which
+/// is then recorded.
+///
+/// With libedit, lines can be edited, the arrow keys bring back earlier ones, and Ctrl-C drops the
+/// line and begins a new one; ~/.editrc configures the keys. In a build without libedit, only the
+/// editing keys of the terminal itself work, and Ctrl-C ends the process.
+///
+/// REQUIRES: standard input and standard error are terminals.
+[[nodiscard]] std::optional<std::string> edit_line();
 
 /// Returns the text that printf would write.
 [[nodiscard, gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);

@@ -1,5 +1,3 @@
-#include "cli/terminal/editor.h"
-
 #include <histedit.h>
 #include <poll.h>
 #include <unistd.h>
@@ -13,11 +11,6 @@
 #include "cli/terminal/console.h"
 
 namespace gpt2::cli {
-
-struct LineEditor::Impl {
-  EditLine* editor = el_init("gpt2", stdin, stderr, stderr);
-  History* history = history_init();
-};
 
 namespace {
 
@@ -48,47 +41,55 @@ char* prompt(EditLine*) {
   return text;
 }
 
-}  // namespace
+struct Editor {
+  Editor();
+  ~Editor() {  // the terminal is then as before
+    el_end(editor);
+    history_end(lines);
+  }
 
-LineEditor::LineEditor() {
+  EditLine* editor = el_init("gpt2", stdin, stderr, stderr);
+  History* lines = history_init();
+};
+
+Editor::Editor() {
   // For the widths of characters. The second name is that of macOS.
   if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr) std::setlocale(LC_CTYPE, "UTF-8");
-  impl_ = std::make_unique<Impl>();
-  EditLine* const editor = impl_->editor;
-  if (editor == nullptr || impl_->history == nullptr) throw std::bad_alloc();
+  if (editor == nullptr || lines == nullptr) throw std::bad_alloc();
   HistEvent event;
-  history(impl_->history, &event, H_SETSIZE, 1000);
-  history(impl_->history, &event, H_SETUNIQUE, 1);
-  el_set(editor, EL_HIST, history, impl_->history);
+  history(lines, &event, H_SETSIZE, 1000);
+  history(lines, &event, H_SETUNIQUE, 1);
+  el_set(editor, EL_HIST, history, lines);
   el_set(editor, EL_PROMPT, prompt);
   el_set(editor, EL_EDITOR, "emacs");
   el_set(editor, EL_GETCFN, read_character);
   el_source(editor, nullptr);
 }
 
-LineEditor::~LineEditor() {
-  el_end(impl_->editor);
-  history_end(impl_->history);
-}
+}  // namespace
 
-std::optional<std::string> LineEditor::read() {
+std::optional<std::string> edit_line() {
+  static std::optional<Editor> open;
+  if (!open) open.emplace();
+  EditLine* const editor = open->editor;
   while (true) {
     note_interrupts();
-    el_set(impl_->editor, EL_PREP_TERM, 1);  // before the prompt, so that no key is typed too early
+    el_set(editor, EL_PREP_TERM, 1);  // before the prompt, so that no key is typed too early
     int length = 0;
-    const char* const text = el_gets(impl_->editor, &length);
+    const char* const text = el_gets(editor, &length);
     const bool is_dropped = interrupted();
     if (text == nullptr || is_dropped) write_stderr("\n");
     forget_ctrl_c();
-    if (interrupted()) return std::nullopt;
-    if (is_dropped) continue;
-    if (text == nullptr) return std::nullopt;
+    if (is_dropped && !interrupted()) continue;
+    if (text == nullptr || interrupted()) break;
     std::string line(text, static_cast<std::size_t>(length));
     if (line.ends_with('\n')) line.pop_back();
     HistEvent event;
-    if (!line.empty()) history(impl_->history, &event, H_ENTER, line.c_str());
+    if (!line.empty()) history(open->lines, &event, H_ENTER, line.c_str());
     return line;
   }
+  open.reset();
+  return std::nullopt;
 }
 
 }  // namespace gpt2::cli
