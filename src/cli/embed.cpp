@@ -95,14 +95,12 @@ void embed_lines(const EmbedSettings& settings, const Engine& engine,
 int embed(const Arguments& arguments) {
   EmbedSettings settings = read_embed_settings(arguments);
   settings.model.find();
-  Progress loading("loading " + settings.model.path.string());
   const Engine engine(load_model(settings.model), settings.model.engine);
   if (settings.layer) {
     settings.embed.layer = read_layer(*settings.layer, engine.model().config());
   }
   std::optional<Tokenizer> tokenizer;
   if (!settings.tokens) tokenizer = load_tokenizer(settings.model);
-  loading.done();
   embed_lines(settings, engine, tokenizer);
   return 0;
 }

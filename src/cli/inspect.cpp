@@ -258,11 +258,9 @@ int inspect(const Arguments& arguments) {
     });
   }
   settings.model.find();
-  Progress progress("loading " + settings.model.path.string());
   const Engine engine(load_model(settings.model), settings.model.engine);
   std::optional<Tokenizer> tokenizer;
   if (!settings.tokens) tokenizer = load_tokenizer(settings.model);
-  progress.done();
   const Config& config = engine.model().config();
 
   InspectionRequest request = read_request(settings, config);

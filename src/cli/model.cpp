@@ -1,11 +1,9 @@
 #include "cli/model.h"
 
 #include <algorithm>
-#include <chrono>
 #include <string_view>
 #include <vector>
 
-#include "base/seconds_since.h"
 #include "base/text.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
@@ -106,14 +104,10 @@ Model load_as(const std::filesystem::path& path, const LoadOptions& options) {
 }
 
 Model load_model(const ModelSettings& settings) {
-  constexpr double kPatience = 1.0;  // seconds
-  const auto start = std::chrono::steady_clock::now();
-  std::optional<Progress> shown;
+  Progress shown("loading " + settings.path.string());
   const auto progress = [&](double share) {
     end_if_interrupted();
-    if (!shown && seconds_since(start) < kPatience) return;
-    if (!shown) shown.emplace("loading " + settings.path.string());
-    shown->part(share);
+    shown.part(share);
   };
   return load_as(settings.path, {.dtype = settings.dtype,
                                  .use_mmap = settings.use_mmap,
@@ -132,6 +126,7 @@ Models load_models(const ModelSettings& settings) {
                      "expected auto, off, int8, int4, prompt or a model, found '" + draft + "'");
   }
   if (type) {
+    const Progress shown("loading " + settings.path.string());
     const Model stored = load_as(settings.path, {.base = settings.base});
     return {stored.to(settings.dtype), stored.to(*type)};
   }

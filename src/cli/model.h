@@ -70,8 +70,8 @@ void add_draft_option(Options& options, std::string& draft, const std::string& o
 /// UsageError if the model cannot be converted to the type.
 [[nodiscard]] Model load_as(const std::filesystem::path& path, const LoadOptions& options);
 
-/// Calls load_as() for the model. Shows the progress of the conversion on the terminal if it takes
-/// more than a second. REQUIRES: settings.find() has been called.
+/// Calls load_as() for the model, and shows the progress. REQUIRES: settings.find() has been
+/// called.
 [[nodiscard]] Model load_model(const ModelSettings& settings);
 
 /// The model that writes, and the one that drafts if --draft names one.

@@ -260,14 +260,12 @@ void score_each_line(const Scorer& scorer) {
 
 int score(const Arguments& arguments) {
   const ScoreSettings settings = read_score_settings(arguments);
-  Progress loading("loading " + settings.model.path.string());
   const Engine engine(load_model(settings.model), settings.model.engine);
   Scorer scorer = {settings, engine, resolved(settings.score, engine.model().config()), {}};
   if (!settings.tokens) {
     scorer.tokenizer =
         settings.jsonl ? find_tokenizer(settings.model) : load_tokenizer(settings.model);
   }
-  loading.done();
   if (settings.choices || settings.per_line || settings.jsonl) {
     score_each_line(scorer);
   } else {

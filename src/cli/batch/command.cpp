@@ -54,7 +54,6 @@ int batch(const Arguments& arguments) {
   const Shard& shard = settings.shard;
   const std::string name =
       shard.is_share() ? shard_file(settings.output, shard.index, shard.count) : settings.output;
-  Progress loading("loading " + settings.model.path.string());
   const auto [model, draft] = load_models(settings.model);
   check_limits(settings.defaults, model.config());
   std::optional<Tokenizer> tokenizer;
@@ -62,7 +61,6 @@ int batch(const Arguments& arguments) {
     tokenizer = settings.lines ? load_tokenizer(settings.model) : find_tokenizer(settings.model);
     if (tokenizer) tokenizer->require_match(model.config());
   }
-  loading.done();
 
   if (shard.is_share()) print_share(settings, name);
   OutputFile output(name, input);

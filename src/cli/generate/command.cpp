@@ -185,13 +185,11 @@ int generate(const Arguments& arguments) {
   const GenerateSettings settings = read_generate_settings(arguments);
   // Throws now, before the long work, if the file cannot be written.
   if (!settings.state.to.empty()) check_state_file(path_of(settings.state.to));
-  Progress loading("loading " + settings.model.path.string());
   const auto [model, draft] = load_models(settings.model);
   std::optional<Tokenizer> tokenizer;
   if (!settings.writing.tokens) {
     tokenizer = load_tokenizer(settings.model, /*takes_tokens=*/!settings.talks);
   }
-  loading.done();
 
   check_limits(settings.writing, model.config());
   const Engine engine(model, settings.model.engine);
