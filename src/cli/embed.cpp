@@ -9,7 +9,6 @@
 #include "cli/commands.h"
 #include "cli/lines.h"
 #include "cli/model.h"
-#include "cli/terminal/console.h"
 #include "requests/answer/numbers.h"
 
 namespace gpt2::cli {

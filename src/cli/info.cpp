@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -8,7 +7,6 @@
 #include "cli/model.h"
 #include "cli/terminal/console.h"
 #include "gpt2/error.h"
-#include "gpt2/model_files.h"
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
 

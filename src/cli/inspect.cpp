@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>

@@ -2,7 +2,6 @@
 #include <map>
 #include <new>
 #include <string>
-#include <vector>
 
 #include "cli/commands.h"
 #include "cli/system/system.h"

@@ -1,7 +1,5 @@
 #include "cli/model.h"
 
-#include <algorithm>
-#include <string_view>
 #include <vector>
 
 #include "base/text.h"

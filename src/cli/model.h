@@ -9,7 +9,6 @@
 
 #include "cli/options/options.h"
 #include "gpt2/engine.h"
-#include "gpt2/error.h"
 #include "gpt2/model.h"
 #include "gpt2/model_files.h"
 #include "gpt2/tokenizer.h"

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "base/fail.h"

@@ -1,7 +1,6 @@
 #include "serve/job.h"
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <new>
 #include <nlohmann/json.hpp>

@@ -10,7 +10,6 @@
 #include "base/fail.h"
 #include "base/file_source.h"
 #include "base/json.h"
-#include "base/paths.h"
 #include "formats/model_files.h"
 #include "gpt2/model_files.h"
 #include "text/tokenizer_impl.h"

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <span>
 
 #include "base/bytes.h"
 #include "base/fail.h"

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <initializer_list>
 #include <span>
-#include <type_traits>
 #include <utility>
 
 #include "base/fail.h"

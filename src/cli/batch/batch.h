@@ -15,7 +15,6 @@
 #include "gpt2/generation_config.h"
 #include "requests/answer/numbers.h"
 #include "requests/read/completion_request.h"
-#include "requests/read/options.h"
 
 namespace gpt2::cli {
 

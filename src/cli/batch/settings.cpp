@@ -4,7 +4,6 @@
 
 #include "base/paths.h"
 #include "cli/batch/batch.h"
-#include "cli/terminal/console.h"
 #include "gpt2/version.h"
 #include "requests/answer/hash.h"
 #include "requests/read/completion_request.h"

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdio>
 #include <exception>
 #include <future>
 #include <optional>

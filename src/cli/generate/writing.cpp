@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
-#include <span>
 #include <utility>
 
 #include "base/fail.h"
-#include "base/system/process.h"
-#include "cli/terminal/console.h"
 #include "gpt2/generation_config.h"
 
 namespace gpt2::cli {

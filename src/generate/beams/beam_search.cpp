@@ -1,7 +1,6 @@
 #include "gpt2/beam_search.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <string>
 

@@ -1,7 +1,6 @@
 #include "generate/writing/context_window.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <string>
 
 #include "base/fail.h"

@@ -1,8 +1,6 @@
 #include "generate/writing/generation.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <string>
 #include <utility>
 
 #include "base/fail.h"

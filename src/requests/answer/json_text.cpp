@@ -1,6 +1,5 @@
 #include "requests/answer/json_text.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

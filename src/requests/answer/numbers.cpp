@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "base/fail.h"
 
 namespace gpt2 {
 namespace {

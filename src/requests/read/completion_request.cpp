@@ -1,6 +1,5 @@
 #include "requests/read/completion_request.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
