@@ -3,11 +3,8 @@
 #include <filesystem>
 #include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
-#include <sstream>
 #include <stdexcept>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,14 +18,9 @@
 #include "cli/replaceable.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
-#include "requests/read/options.h"
 
 namespace gpt2::cli {
 namespace {
-
-// The commands of a talk. The options that /set can change are those that choose tokens and end
-// texts. They have the names of the table in gpt2/option_fields.h, such as top_k, which may also be
-// written as top-k.
 
 // A command of a talk, such as "/save FILE".
 struct TalkCommand {
@@ -71,77 +63,6 @@ std::pair<std::string, std::string> first_word(const std::string& text) {
           text.substr(std::min(text.find_first_not_of(kBlanks, end), text.size()))};
 }
 
-// Calls visit(field, values) for each option that /set can change, by role.
-template <class Visitor>
-void for_each_row(Writing& writing, const Visitor& visit) {
-  using enum OptionRole;
-  for (const OptionRole role : {draws, limits_length, penalizes, names_tokens}) {
-    for_each_field(writing.options, [&](const auto& field, auto& values) {
-      if (field.role == role) visit(field, values);
-    });
-  }
-  visit(kBadWords, writing);
-}
-
-// Calls visit(field, values) for the option with this name.
-template <class Visitor>
-void with_row(Writing& writing, const std::string& name, const Visitor& visit) {
-  std::string wanted = name;
-  std::ranges::replace(wanted, '-', '_');
-  bool is_found = false;
-  for_each_row(writing, [&](const auto& field, auto& values) {
-    if (wanted != field.name) return;
-    is_found = true;
-    visit(field, values);
-  });
-  if (!is_found) reject("no option ", quote(name), ": /set lists the options");
-}
-
-// The settings of a talk whose command line has no options. A talk slides without --overflow.
-Writing default_writing() {
-  Writing writing;
-  writing.options.overflow = Overflow::slide;
-  return writing;
-}
-
-// The part of the settings that has the rows of one table.
-template <class Part>
-const Part& part_of(const Writing& writing) {
-  if constexpr (std::is_same_v<Part, Writing>) {
-    return writing;
-  } else if constexpr (std::is_same_v<Part, SamplingOptions>) {
-    return writing.options.sampling;
-  } else {
-    return writing.options;
-  }
-}
-
-// Returns the texts in a value: strings of JSON or, without quotes, one text, which may have the
-// same escapes, such as \\n.
-std::vector<std::string> texts_in(const char* option, const std::string& value) {
-  std::istringstream stream(value.starts_with('"') ? value : '"' + value + '"');
-  std::vector<std::string> texts;
-  try {
-    for (nlohmann::json text; (stream >> std::ws).peek() != EOF;) {
-      stream >> text;
-      texts.push_back(text.get<std::string>());
-    }
-    return texts;
-  } catch (const nlohmann::json::exception&) {
-    reject(option, ": expected texts in quotes such as \"\\n\" \"Tom:\", found ", quote(value));
-  }
-}
-
-// Returns the words of a value, each of which OptionCodec<T>::read_text() reads.
-std::vector<std::string> words_in(const char* option, const OptionForm& form,
-                                  const std::string& value) {
-  if (!form.is_list) return {form.word.empty() && value.empty() ? "true" : value};
-  if (form.word == "TEXT") return texts_in(option, value);
-  std::istringstream words(value);
-  std::vector<std::string> list(std::istream_iterator<std::string>(words), {});
-  return list.empty() ? std::vector<std::string>{""} : list;
-}
-
 // Reads a line that is a command, such as "/set top_k 10": its name and its argument, without
 // blanks around it. Throws Error if there is no such command, or if the argument is missing or the
 // command takes none.
@@ -170,52 +91,6 @@ std::string talk_help() {
     rows += concat(call, command.help, "\n");
   }
   return filled_paragraphs(kBeforeCommands + rows + kAfterCommands);
-}
-
-// Sets an option, for words such as "top_k 10". A switch may lack its value. A list takes all its
-// values at once; texts may be strings of JSON, such as "\n" "Tom:". Throws Error for a name that
-// is unknown, and for a value that the option cannot have; `writing` may have changed in this case.
-void set_option(Writing& writing, const std::string& words) {
-  const auto [name, value] = first_word(words);
-  if (name == "seed" && value == "random") return draw_seed(writing);
-  with_row(writing, name, [&, value = value](const auto& field, auto& values) {
-    using T = typename std::remove_cvref_t<decltype(field)>::Value;
-    const OptionForm form = OptionCodec<T>::form(field.range);
-    T read = {};  // the values of a list replace those before
-    for (const std::string& word : words_in(field.name, form, value)) {
-      if (OptionCodec<T>::read_text(word, field.range, read)) continue;
-      reject(field.name, ": expected ", form.text, ", found ", quote(word));
-    }
-    values.*field.member = read;
-    writing.given.insert(option_name(field.name));
-    // In a talk, a max_length limits each answer, and max_new_tokens already has the same number.
-    writing.max_length.reset();
-  });
-}
-
-// Sets an option to the command's default. Throws Error for a name that is unknown.
-void unset_option(Writing& writing, const std::string& name) {
-  const Writing defaults = default_writing();
-  with_row(writing, name, [&](const auto& field, auto& values) {
-    values.*field.member = part_of<std::remove_cvref_t<decltype(values)>>(defaults).*field.member;
-    writing.given.erase(option_name(field.name));
-    writing.max_length.reset();
-  });
-}
-
-// Returns a line for each option with its value. A star marks those without the default value.
-std::string option_values(const Writing& writing) {
-  const Writing defaults = default_writing();
-  Writing shown = writing;
-  std::string text;
-  for_each_row(shown, [&](const auto& field, const auto& values) {
-    using Codec = OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>;
-    const auto& by_default = part_of<std::remove_cvref_t<decltype(values)>>(defaults);
-    const std::string value = Codec::write_text(values.*field.member);
-    const bool is_changed = value != Codec::write_text(by_default.*field.member);
-    text += format("%c %-33s %s\n", is_changed ? '*' : ' ', field.name, value.c_str());
-  });
-  return text + "* not the default; /unset OPTION restores it\n";
 }
 
 // Returns the file that a command names. A ~ before the first slash is the home directory.
@@ -341,7 +216,8 @@ class Talk {
   void set(const std::string& words) {
     if (words.empty()) return write_stderr(option_values(settings_.writing));
     GenerateSettings changed = settings_;
-    set_option(changed.writing, words);
+    const auto [name, value] = first_word(words);
+    set_option(changed.writing, name, value);
     try {
       check_limits(changed.writing, session_.model().config(),
                    [](std::string_view field) { return std::string(field); });

@@ -111,6 +111,21 @@ void add_bad_words(SamplingOptions& options, const std::vector<std::string>& wor
 using NameOf = std::string (*)(std::string_view field);
 void check_limits(const Writing& writing, const Config& config, NameOf name_of = option_name);
 
+// The options that /set of a talk can change are those that choose tokens and end texts. They have
+// the names of the table in gpt2/option_fields.h, such as top_k, which may also be written as
+// top-k.
+
+/// Sets an option. A switch may have the value "". A list takes all its values at once; texts may
+/// be strings of JSON, such as "\n" "Tom:". Throws Error for a name that is unknown, and for a
+/// value that the option cannot have; `writing` may have changed in this case.
+void set_option(Writing& writing, const std::string& name, const std::string& value);
+
+/// Sets an option to the command's default. Throws Error for a name that is unknown.
+void unset_option(Writing& writing, const std::string& name);
+
+/// Returns a line for each option with its value. A star marks those without the default value.
+[[nodiscard]] std::string option_values(const Writing& writing);
+
 /// Throws UsageError if the number of --logprobs is larger than the vocabulary.
 void check_logprobs(std::size_t count, const Config& config);
 
