@@ -38,10 +38,8 @@ bool is_model_directory(const fs::path& path) {
 }
 
 bool has_tokenizer_files(const fs::path& directory) {
-  bool has_one = false;
-  for_each_tokenizer_file(
-      [&](const char* name) { has_one = has_one || is_there(directory / name); });
-  return has_one;
+  return std::ranges::any_of(kTokenizerFiles,
+                             [&](const char* name) { return is_there(directory / name); });
 }
 
 // Returns the path in an environment variable, with "~" at its beginning replaced by the home

@@ -61,41 +61,21 @@ void refuse_foreign_file(const std::filesystem::path& file, std::string_view con
 /// The config of an adapter, which makes its directory a model's.
 inline constexpr const char* kAdapterConfig = "adapter_config.json";
 
-/// Files that describe a tokenizer completely. The first one that exists is read.
-inline constexpr const char* kTokenizerJson[] = {"tokenizer.json", "aitextgen.tokenizer.json"};
-
-/// The two files that are read if none of the files above exists.
-struct VocabularyFiles {
-  const char* vocab;
-  const char* merges;
-};
-inline constexpr VocabularyFiles kVocabularyFiles[] = {
-    {"vocab.json", "merges.txt"}, {"aitextgen-vocab.json", "aitextgen-merges.txt"}};
-
-inline constexpr const char* kBertVocabulary = "vocab.txt";
-inline constexpr const char* kSentencePieceModel = "spiece.model";
-
-/// Side files. Each is optional, and read in addition to the files above.
-inline constexpr const char* kTokenizerConfig = "tokenizer_config.json";
-inline constexpr const char* kSpecialTokensMap = "special_tokens_map.json";
-inline constexpr const char* kAddedTokens = "added_tokens.json";
+/// The files of tokenizers.
+inline constexpr const char* kTokenizerFiles[] = {"spiece.model",
+                                                  "tokenizer.json",
+                                                  "aitextgen.tokenizer.json",
+                                                  "vocab.json",
+                                                  "merges.txt",
+                                                  "vocab.txt",
+                                                  "aitextgen-vocab.json",
+                                                  "aitextgen-merges.txt",
+                                                  "tokenizer_config.json",
+                                                  "special_tokens_map.json",
+                                                  "added_tokens.json"};
 
 /// Returns the directory of the tokenizer that Tokenizer::load(path) reads: that of `path` or, for
 /// an adapter without such files, that of its base.
 [[nodiscard]] std::filesystem::path tokenizer_directory(const std::filesystem::path& path);
-
-/// Calls f(name) for each of the names above.
-template <class F>
-void for_each_tokenizer_file(const F& f) {
-  for (const char* const name : kTokenizerJson) f(name);
-  for (const auto& [vocab, merges] : kVocabularyFiles) {
-    f(vocab);
-    f(merges);
-  }
-  for (const char* const name :
-       {kBertVocabulary, kSentencePieceModel, kTokenizerConfig, kSpecialTokensMap, kAddedTokens}) {
-    f(name);
-  }
-}
 
 }  // namespace gpt2

@@ -80,9 +80,9 @@ void write_copy(const fs::path& from, const fs::path& to) {
 // Copies the files of the tokenizer and the generation_config.json. If there is no such file,
 // copies config.json under this name, because older configs contain the settings for generation.
 void copy_side_files(const ModelPlaces& from, const fs::path& to) {
-  for_each_tokenizer_file([&](const char* name) {
+  for (const char* name : kTokenizerFiles) {
     if (is_there(from.tokenizer / name)) write_copy(from.tokenizer / name, to / name);
-  });
+  }
   for (const char* name : {"generation_config.json", "config.json"}) {
     if (!is_there(from.config / name)) continue;
     write_copy(from.config / name, to / "generation_config.json");

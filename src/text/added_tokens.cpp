@@ -1,42 +1,37 @@
-#include "text/tokenizer_impl.h"
-
-#include <algorithm>
-#include <utility>
-
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "text/steps.h"
+#include "text/tokenizer_impl.h"
 
 namespace gpt2 {
 namespace {
 
 template <class... Parts>
-[[noreturn]] void refuse(const std::string& where, const AddedToken& token, const Parts&... parts) {
-  fail(where, "the added token ", quote(token.content), " ", parts...);
+[[noreturn]] void refuse(const AddedToken& token, const Parts&... parts) {
+  fail(token.where, "the added token ", quote(token.content), " ", parts...);
 }
 
 // Sets the token's id, and adds the token to the vocabulary if it is new. HuggingFace's tokenizers
 // library numbers new tokens itself, and only warns if the file has another number. This function
 // uses the number in the file, because the model was trained with it.
-void resolve_id(AddedToken& token, Vocabulary& vocabulary, const std::string& where) {
+void resolve_id(AddedToken& token, Vocabulary& vocabulary) {
   if (token.content.size() > PieceTrie::kMaxPieceBytes) {
-    refuse(where, token, "has ", token.content.size(), " bytes; expected at most ",
+    refuse(token, "has ", token.content.size(), " bytes; expected at most ",
            PieceTrie::kMaxPieceBytes);
   }
   if (const auto known = vocabulary.find(token.content)) {
     if (token.id >= 0 && token.id != *known) {
-      refuse(where, token, "has the id ", token.id, ", but already has the id ", *known);
+      refuse(token, "has the id ", token.id, ", but already has the id ", *known);
     }
     token.id = *known;
     return;
   }
   if (token.id < 0) token.id = static_cast<TokenId>(vocabulary.size());
   if (token.id >= Vocabulary::kMaxTokens) {
-    refuse(where, token, "would have the id ", token.id, "; expected at most ",
+    refuse(token, "would have the id ", token.id, "; expected at most ",
            Vocabulary::kMaxTokens - 1);
   }
   if (!vocabulary.insert(token.content, token.id, Vocabulary::Kind::literal)) {
-    refuse(where, token, "has the id of ", quote(vocabulary.bytes(token.id)), ", ", token.id,
+    refuse(token, "has the id of ", quote(vocabulary.bytes(token.id)), ", ", token.id,
            "; expected one of its own");
   }
 }
@@ -59,14 +54,14 @@ bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
 
 }  // namespace
 
-TokenId AddedTokens::declare(AddedToken token, const std::string& where, IfKnown if_known) {
+TokenId AddedTokens::declare(AddedToken token, bool replaces) {
   if (token.content.empty()) return -1;
   const std::size_t n_known = vocabulary_.count();
-  resolve_id(token, vocabulary_, where);
+  resolve_id(token, vocabulary_);
   n_new_ += vocabulary_.count() - n_known;
   AddedToken& known = tokens_.try_emplace(token.id, token).first->second;
   token.special |= known.special;
-  if (if_known == IfKnown::replace) known = token;
+  if (replaces) known = token;
   known.special = token.special;
   return known.id;
 }

@@ -1,14 +1,5 @@
-#include "text/steps.h"
-
-#include <algorithm>
-#include <functional>
-#include <map>
-#include <string_view>
-#include <utility>
-
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "gpt2/tokenizer.h"
 #include "text/tokenizer_impl.h"
 
 namespace gpt2 {
@@ -61,13 +52,8 @@ void add_replace(const JsonFields& fields, TokenDecoder& decoder) {
     fields.refuse("pattern", "a String", ErrorCode::unsupported);
   }
   const std::string content = fields.required_string("content");
-  constexpr std::size_t kMaxGrowth = 64;
-  const std::size_t growth = (content.size() + pattern->size() - 1) / pattern->size();
-  decoder.growth *= std::clamp(growth, std::size_t{1}, kMaxGrowth + 1);
-  if (decoder.growth > kMaxGrowth) {
-    fields.refuse("content",
-                  concat("steps that make a token at most ", kMaxGrowth, " times as long"),
-                  ErrorCode::unsupported);
+  if (content.size() > pattern->size()) {
+    fields.refuse("content", "a text that is not longer than the pattern", ErrorCode::unsupported);
   }
   decoder.steps.push_back([pattern = *pattern, content](std::string& token, bool) {
     replace_all(token, pattern, content);

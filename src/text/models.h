@@ -100,29 +100,19 @@ class Symbols {
 
   struct Symbol {
     TokenId id;
-    std::uint32_t begin;  ///< in the word
-    std::uint32_t previous;
-    std::uint32_t next;
+    std::uint32_t begin, end;  ///< in the word
+    std::uint32_t previous, next;
     Rank rank;  ///< of the pair that it forms with the next symbol
   };
 
   void clear() noexcept { symbols_.clear(); }
 
   // Without the attribute, GCC calls this for every byte, and encoding takes 10 % longer.
-  [[gnu::always_inline]] void add(TokenId id, std::size_t begin) {
+  [[gnu::always_inline]] void add(TokenId id, std::size_t begin, std::size_t end) {
     const auto index = static_cast<std::uint32_t>(symbols_.size());
     // 0 - 1 is kNone.
-    symbols_.push_back({id, static_cast<std::uint32_t>(begin), index - 1, index + 1, kNever});
-  }
-
-  /// Must be called after the last `add`. `end` is that of the last symbol.
-  void finish(std::size_t end) noexcept {
-    end_ = static_cast<std::uint32_t>(end);
-    if (!symbols_.empty()) symbols_.back().next = kNone;
-  }
-
-  [[nodiscard]] std::uint32_t end_of(const Symbol& symbol) const noexcept {
-    return symbol.next == kNone ? end_ : symbols_[symbol.next].begin;
+    symbols_.push_back({id, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end),
+                        index - 1, index + 1, kNever});
   }
 
   /// Merges pairs of adjacent symbols as long as rank_of(left, right) is not kNever for one of
@@ -134,6 +124,7 @@ class Symbols {
   /// symbols cause fewer than 3 n entries.
   template <class RankOf, class Merged>
   void merge(const RankOf& rank_of, const Merged& merged) {
+    if (!symbols_.empty()) symbols_.back().next = kNone;
     const auto look_up = [&](std::uint32_t i) {
       Symbol& left = symbols_[i];
       left.rank = left.next == kNone ? kNever : rank_of(left, symbols_[left.next]);
@@ -149,6 +140,7 @@ class Symbols {
 
       Symbol& right = symbols_[left.next];
       left.id = merged(left, right);
+      left.end = right.end;
       left.next = right.next;
       right.rank = kNever;
       if (left.next != kNone) symbols_[left.next].previous = i;
@@ -161,8 +153,8 @@ class Symbols {
   template <class Visit>
   void for_each(const Visit& visit) const {
     // The first symbol is never the right one of a pair, so no merge has removed it.
-    for (std::uint32_t i = symbols_.empty() ? kNone : 0; i != kNone; i = symbols_[i].next) {
-      visit(symbols_[i].id, end_of(symbols_[i]));
+    for (std::size_t i = 0; i < symbols_.size(); i = symbols_[i].next) {
+      visit(symbols_[i].id, symbols_[i].end);
     }
   }
 
@@ -175,9 +167,12 @@ class Symbols {
   }
 
   std::vector<Symbol> symbols_;
-  std::uint32_t end_ = 0;
   std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> queue_;
 };
+
+/// Adds the tokens of a word to a sink: a model of a tokenizer. Immutable. Takes O(n) time, or
+/// O(n log n) if it merges. REQUIRES: the word is shorter than 2 GiB.
+using TokenModel = std::function<void(std::string_view word, Symbols& symbols, TokenSink& out)>;
 
 /// The merges of a file by the names of the two tokens, in the order of their ranks.
 struct MergeList {
@@ -192,98 +187,32 @@ struct MergeList {
 
   /// The same for a line "left right". Also returns false unless the line has exactly one space.
   [[nodiscard]] bool add(std::string_view line);
-
-  /// Adds the lines of a merges.txt. Skips empty lines and those that begin with "#version". Throws
-  /// Error(invalid_file) if another line is not a merge, or if there are more than kMaxMerges.
-  void add_lines(std::string_view text);
 };
 
-/// The pairs of tokens that can be merged, with their ranks. Of all merges that are possible in a
-/// word, BPE does the one with the lowest rank first. This is a hash table without deletion.
-class MergeTable {
- public:
-  using Rank = Symbols::Rank;
-
-  /// The number of bits of a rank or an id in the table. A rank and the two ids of its pair share
-  /// one word of the table.
-  static constexpr int kBits = 20;
-  static_assert(Vocabulary::kMaxTokens <= 1 << kBits && MergeList::kMaxMerges <= 1 << kBits);
-
-  /// If a pair is there twice, it has the later rank. Throws Error(invalid_file) if the vocabulary
-  /// lacks one of the tokens to merge or a token that results from a merge.
-  explicit MergeTable(const MergeList& merges = {}, const Vocabulary& vocabulary = {});
-
-  /// Returns the rank of the pair, or Symbols::kNever if the two tokens cannot be merged.
-  [[nodiscard]] Rank rank_of(TokenId left, TokenId right) const noexcept;
-
-  /// Returns the token that results from merging the pair of this rank.
-  [[nodiscard]] TokenId merged(Rank rank) const noexcept { return merged_[rank]; }
-
- private:
-  [[nodiscard]] std::size_t slot_of(std::uint64_t pair) const noexcept;
-
-  int shift_;
-  std::uint64_t multiplier_ = new_secret() | 1;
-  std::vector<std::uint64_t> slots_;  // left, right, rank; 2^(64 - shift_), at most half full
-  std::vector<TokenId> merged_;       // the resulting token of each rank
+struct BpeOptions {
+  std::optional<TokenId> unknown;  ///< replaces a byte without a token; if absent, it is dropped
+  bool fuse_unknown = false;       ///< one `unknown` stands for several such bytes in a row
+  bool ignore_merges = false;      ///< a word that is itself a token becomes that token
+  bool of_characters = false;      ///< merges characters instead of bytes
+  bool byte_fallback = false;      ///< a character without a token becomes "<0x41>" and so on
 };
 
-/// Byte pair encoding of one word at a time. Immutable.
-class Bpe {
- public:
-  struct Options {
-    std::optional<TokenId> unknown;  ///< replaces a byte without a token; if absent, it is dropped
-    bool fuse_unknown = false;       ///< one `unknown` stands for several such bytes in a row
-    bool ignore_merges = false;      ///< a word that is itself a token becomes that token
-    bool of_characters = false;      ///< merges characters instead of bytes
-    bool byte_fallback = false;      ///< a character without a token becomes "<0x41>" and so on
-  };
+/// Returns byte pair encoding, which does the merge with the lowest rank first. If a pair is there
+/// twice, it has the later rank. `vocabulary` must outlive the model. Throws Error(invalid_file) if
+/// it lacks one of the tokens to merge or a token that results from a merge.
+[[nodiscard]] TokenModel bpe_model(const Vocabulary& vocabulary, const MergeList& merges,
+                                   const BpeOptions& options = {});
 
-  Bpe() = default;
-
-  /// `vocabulary` must outlive this object.
-  Bpe(const Vocabulary& vocabulary, MergeTable merges, const Options& options);
-
-  /// Adds the tokens of `word` to `out`. Takes O(n log n) time.
-  /// REQUIRES: the word is shorter than 2^32 - 1 bytes.
-  void encode(std::string_view word, Symbols& symbols, TokenSink& out) const;
-
-  /// Returns how many of the 256 bytes have no token.
-  [[nodiscard]] std::ptrdiff_t missing_bytes() const noexcept {
-    return std::count(byte_ids_.begin(), byte_ids_.end(), -1);
-  }
-
- private:
-  void split_into_symbols(std::string_view word, Symbols& symbols, TokenSink& out) const;
-  [[nodiscard]] bool has_bytes(std::string_view character) const;
-
-  const Vocabulary* vocabulary_ = nullptr;
-  std::array<TokenId, 256> byte_ids_{};  // of bytes, or of "<0x00>" and so on; -1: none
-  MergeTable merges_;
-  Options options_;
+struct WordPieceOptions {
+  TokenId unknown = -1;              ///< takes the place of a word that is not made of tokens
+  std::string prefix = "##";         ///< of a token that continues a word
+  std::size_t max_characters = 100;  ///< a longer word is unknown
 };
 
-/// BERT's WordPiece: divides a word into the longest tokens, from left to right. Immutable.
-class WordPiece {
- public:
-  struct Options {
-    TokenId unknown = -1;              ///< takes the place of a word that is not made of tokens
-    std::string prefix = "##";         ///< of a token that continues a word
-    std::size_t max_characters = 100;  ///< a longer word is unknown
-  };
-
-  /// No word has a token that is longer than PieceTrie::kMaxPieceBytes or that is not UTF-8.
-  WordPiece(const Vocabulary& vocabulary, const Options& options);
-
-  /// Adds the tokens of `word` to `out`. Takes O(n) time.
-  void encode(std::string_view word, Symbols& symbols, TokenSink& out) const;
-
- private:
-  PieceTrie first_;  // the tokens that begin a word
-  PieceTrie next_;   // the tokens that continue a word, without their prefix
-  TokenId unknown_;
-  std::size_t max_characters_;
-};
+/// Returns BERT's WordPiece: divides a word into the longest tokens, from left to right. No word
+/// has a token that is longer than PieceTrie::kMaxPieceBytes or that is not UTF-8.
+[[nodiscard]] TokenModel wordpiece_model(const Vocabulary& vocabulary,
+                                         const WordPieceOptions& options);
 
 /// A piece of SentencePiece's vocabulary. Its id is its place in the list of all pieces.
 struct Piece {
@@ -300,37 +229,18 @@ struct Piece {
 [[nodiscard]] PieceTrie pieces_of(std::initializer_list<Piece::Kind> kinds,
                                   std::span<const Piece> pieces);
 
-/// SentencePiece's models: the sequence of pieces with the largest sum of scores (Unigram), or
-/// adjacent pieces merged to the piece with the largest score, again and again (BPE). Gives the
-/// same tokens as SentencePiece and as the Unigram of HuggingFace's tokenizers. Immutable.
-class Unigram {
- public:
-  struct Options {
-    TokenId unknown = -1;        ///< stands for a run of characters without a piece; -1: none does
-    bool byte_fallback = false;  ///< the pieces "<0x00>" and so on spell such a run if all exist
-    bool float_scores = false;   ///< each sum is rounded to float, as in SentencePiece
-    bool is_bpe = false;
-  };
-
-  Unigram() = default;
-
-  /// Only normal and user-defined pieces are found in texts.
-  Unigram(std::span<const Piece> pieces, const Options& options);
-
-  /// Adds the tokens of a normalized text to `out`. Takes O(n) time, or O(n log n) for BPE.
-  /// REQUIRES: the text is shorter than 2 GiB.
-  void encode(std::string_view text, Symbols& symbols, TokenSink& out) const;
-
- private:
-  class Encoder;
-
-  Options options_;
-  PieceTrie pieces_;
-  PieceTrie user_defined_;
-  std::vector<double> scores_;        // by id
-  std::vector<Symbols::Rank> ranks_;  // by id, for BPE: pieces of the same score have the same
-  double unknown_score_ = 0;
-  std::array<TokenId, 256> bytes_{};  // -1: none
+struct UnigramOptions {
+  TokenId unknown = -1;        ///< stands for a run of characters without a piece; -1: none does
+  bool byte_fallback = false;  ///< the pieces "<0x00>" and so on spell such a run if all exist
+  bool float_scores = false;   ///< each sum is rounded to float, as in SentencePiece
+  bool is_bpe = false;
 };
+
+/// Returns a model of SentencePiece: the sequence of pieces with the largest sum of scores
+/// (Unigram), or adjacent pieces merged to the piece with the largest score, again and again (BPE).
+/// Gives the same tokens as SentencePiece and as the Unigram of HuggingFace's tokenizers. Only
+/// normal and user-defined pieces are found in texts, which are normalized.
+[[nodiscard]] TokenModel unigram_model(std::span<const Piece> pieces,
+                                       const UnigramOptions& options);
 
 }  // namespace gpt2

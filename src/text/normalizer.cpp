@@ -1,15 +1,10 @@
-#include "text/steps.h"
+#include <memory>
 
 #include <utf8proc.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdint>
-#include <memory>
-#include <utility>
-
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "text/tokenizer_impl.h"
 
 namespace gpt2 {
 namespace {
@@ -185,29 +180,6 @@ Rewrite replacing(std::string pattern, std::string content) {
   };
 }
 
-void BertNormalizer::append_to(Rewrites& steps) const {
-  if (clean_text) steps.push_back(each_character(clean));
-  if (handle_chinese_chars) {
-    steps.push_back(each_character([](char32_t c, std::string_view bytes, std::string& out) {
-      if (!is_chinese(c)) return void(out += bytes);
-      out.append(" ").append(bytes).append(" ");
-    }));
-  }
-  if (strip_accents.value_or(lowercase)) {
-    steps.push_back(normal_form(UTF8PROC_DECOMPOSE));
-    steps.push_back(without_marks("Mn"));
-  }
-  if (lowercase) steps.push_back(each_character(lower));
-}
-
-BertNormalizer read_bert_normalizer(const JsonFields& fields) {
-  BertNormalizer bert = {.clean_text = fields.flag("clean_text", true),
-                         .handle_chinese_chars = fields.flag("handle_chinese_chars", true),
-                         .lowercase = fields.flag("lowercase", true)};
-  if (fields.find("strip_accents")) bert.strip_accents = fields.flag("strip_accents", true);
-  return bert;
-}
-
 TextView normalize(TextView text, std::span<const Rewrite> steps, bool with_origins,
                    std::array<TextBuffer, 2>& buffers) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -237,6 +209,22 @@ std::string base64_bytes(std::string_view text) {
   return bytes;
 }
 
+void add_bert(const JsonFields& fields, Rewrites& steps) {
+  const bool lowercase = fields.flag("lowercase", true);
+  if (fields.flag("clean_text", true)) steps.push_back(each_character(clean));
+  if (fields.flag("handle_chinese_chars", true)) {
+    steps.push_back(each_character([](char32_t c, std::string_view bytes, std::string& out) {
+      if (!is_chinese(c)) return void(out += bytes);
+      out.append(" ").append(bytes).append(" ");
+    }));
+  }
+  if (fields.flag("strip_accents", lowercase)) {
+    steps.push_back(normal_form(UTF8PROC_DECOMPOSE));
+    steps.push_back(without_marks("Mn"));
+  }
+  if (lowercase) steps.push_back(each_character(lower));
+}
+
 void add_precompiled(const JsonFields& fields, Rewrites& steps) {
   const auto rules = std::make_shared<const Precompiled>(
       base64_bytes(fields.required_string("precompiled_charsmap")), fields.where());
@@ -264,8 +252,7 @@ constexpr StepKind<Rewrites> kNormalizers[] = {
     {"NFD", add_normal_form<UTF8PROC_DECOMPOSE>},
     {"NFKC", add_normal_form<UTF8PROC_COMPOSE | UTF8PROC_COMPAT>},
     {"NFKD", add_normal_form<UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT>},
-    {"BertNormalizer",
-     [](const auto& fields, Rewrites& steps) { read_bert_normalizer(fields).append_to(steps); }},
+    {"BertNormalizer", add_bert},
     {"Lowercase", [](const auto&, Rewrites& steps) { steps.push_back(each_character(lower)); }},
     {"StripAccents", [](const auto&, Rewrites& steps) { steps.push_back(without_marks("M")); }},
     {"Precompiled", add_precompiled},

@@ -2,14 +2,10 @@
 //
 //   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 //
-#include "text/steps.h"
-
 #include <utf8proc.h>
 
-#include <algorithm>
-#include <array>
-
 #include "base/utf8.h"
+#include "text/tokenizer_impl.h"
 
 namespace gpt2 {
 namespace {

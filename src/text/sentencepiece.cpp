@@ -1,15 +1,12 @@
-#include "text/steps.h"
-
-#include <utf8proc.h>
-
-#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
+
+#include <utf8proc.h>
 
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "text/tokenizer_impl.h"
 
 namespace gpt2 {
 

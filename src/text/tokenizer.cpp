@@ -1,11 +1,3 @@
-#include "gpt2/tokenizer.h"
-
-#include <algorithm>
-#include <array>
-#include <cstdint>
-#include <limits>
-#include <utility>
-
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "text/tokenizer_impl.h"
@@ -38,10 +30,10 @@ class Encoder {
 
  private:
   TextView normalized(const TextView& text) {
-    if (!impl_.sentencepiece) {
-      return normalize(text, impl_.normalizer, with_ranges_, buffers_);
-    }
-    return impl_.sentencepiece->normalize(text, with_ranges_, buffers_[0]);
+    const TextView changed = normalize(text, impl_.normalizer, with_ranges_, buffers_);
+    if (!impl_.sentencepiece) return changed;
+    TextBuffer& free_buffer = buffers_[impl_.normalizer.size() % 2];
+    return impl_.sentencepiece->normalize(changed, with_ranges_, free_buffer);
   }
 
   // Divides the text by the steps of the pre-tokenizer from `step` on, and encodes the words.
@@ -56,15 +48,14 @@ class Encoder {
       const std::string_view prefix = has_prefix ? split.prefix : std::string_view();
       rest = rewrite_text(text, prefix, split.rewrite, with_ranges_, changed);
     }
-    const auto* const bpe = std::get_if<Bpe>(&impl_.model);
     const bool is_last = step + 1 == impl_.pre_tokenizer.size();
     while (!rest.text.empty()) {
       const auto [length, is_kept] = split.first_word(rest.text);
       const std::string_view word = rest.text.substr(0, length);
       // GPT-2's own tokenizer takes the first way, which must not be slowed down by what it does
       // not need.
-      if (is_kept && is_last && bpe && !with_ranges_) {
-        bpe->encode(word, symbols_, out);
+      if (is_kept && is_last && !with_ranges_) {
+        impl_.model(word, symbols_, out);
       } else if (is_kept) {
         split_words(rest.part(word), step + 1);
       }
@@ -74,7 +65,7 @@ class Encoder {
 
   void encode_word(const TextView& word) {
     out.begin(word);
-    std::visit([&](const auto& model) { model.encode(word.text, symbols_, out); }, impl_.model);
+    impl_.model(word.text, symbols_, out);
   }
 
   const Tokenizer::Impl& impl_;

@@ -1,23 +1,190 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <variant>
-#include <vector>
+#include <nlohmann/json.hpp>
 
 #include "base/json.h"
-#include "gpt2/tokenizer.h"
 #include "text/models.h"
-#include "text/steps.h"
 
 namespace gpt2 {
+
+/// SentencePiece's table of normalization rules (precompiled_charsmap): a trie of strings, each of
+/// which has a replacement. Immutable.
+class Precompiled {
+ public:
+  /// The max bytes of a string with a rule and of a replacement, which bound the time for each
+  /// place of a text. What is longer is cut off.
+  static constexpr std::size_t kMaxBytes = 1024;
+
+  /// Has no rules.
+  Precompiled() = default;
+
+  /// Reads the table: the size of the trie in four bytes, the trie, and the replacements, which end
+  /// in NUL. An empty table has no rules. Throws Error(invalid_file), whose message begins with
+  /// `where`, if the trie is not there.
+  Precompiled(std::string_view table, std::string_view where);
+
+  struct Match {
+    std::string_view replacement;
+    std::size_t length = 0;  ///< of the string that is replaced; 0: there is none
+  };
+
+  enum class Which : std::uint8_t { longest, shortest };
+
+  /// Returns a rule for the beginning of `text`. SentencePiece applies the longest one.
+  [[nodiscard]] Match match(std::string_view text, Which which = Which::longest) const noexcept;
+
+  /// Appends to `out` what HuggingFace's tokenizers put in the place of the grapheme that begins at
+  /// `at`, and returns its length: if it has fewer than six bytes, the replacement of the shortest
+  /// rule for its beginning, or else that of each of its characters.
+  /// REQUIRES: at < text.size().
+  std::size_t rewrite(std::string_view text, std::size_t at, std::string& out) const;
+
+ private:
+  std::vector<std::uint32_t> units_;
+  std::string replacements_;
+};
+
+/// What SentencePiece makes of a text before it looks for pieces. The members have the names of its
+/// files. Immutable.
+struct SentencePieceNormalizer {
+  Precompiled precompiled_charsmap = {};
+  PieceTrie user_defined = {};              ///< these strings are not changed
+  bool add_dummy_prefix = true;             ///< a space before the text
+  bool treat_whitespace_as_suffix = false;  ///< this space follows the text
+  bool remove_extra_whitespaces = true;     ///< at both ends, and each space that follows a space
+  bool escape_whitespaces = true;           ///< a space becomes U+2581
+
+  /// Writes the normalized text to `buffer`, and returns a view of it. Bytes that are not UTF-8
+  /// become U+FFFD. Throws Error(invalid_argument) if the result has 2 GiB.
+  /// REQUIRES: `buffer` does not own the text.
+  TextView normalize(const TextView& text, bool with_origins, TextBuffer& buffer) const;
+};
+
+/// What a spiece.model, the file of a SentencePiece model, has.
+struct SentencePieceFile {
+  std::vector<Piece> pieces = {};  ///< their texts lie in the bytes of the file
+  UnigramOptions options = {};
+  SentencePieceNormalizer normalizer = {};
+};
+
+/// Reads the bytes of such a file, which is a protobuf (sentencepiece_model.proto). Throws Error,
+/// whose message begins with `where`: invalid_file, or unsupported unless the model is of the type
+/// Unigram or BPE.
+[[nodiscard]] SentencePieceFile read_sentencepiece_file(std::string_view bytes,
+                                                        std::string_view where);
+
+/// One step of a normalizer. Appends to `out` what takes the place of the characters that begin at
+/// `at`, which is below text.size(), and returns the number of their bytes, which is above 0.
+using Rewrite = std::function<std::size_t(std::string_view text, std::size_t at, std::string& out)>;
+
+using Rewrites = std::vector<Rewrite>;
+
+/// Writes `prefix` and the rewritten text to `buffer`, and returns a view of it. Without a
+/// `rewrite`, copies the text. REQUIRES: `buffer` does not own the text.
+TextView rewrite_text(const TextView& text, std::string_view prefix, const Rewrite& rewrite,
+                      bool with_origins, TextBuffer& buffer);
+
+/// Returns a step that replaces every `pattern` with `content`. REQUIRES: the pattern is not empty.
+[[nodiscard]] Rewrite replacing(std::string pattern, std::string content);
+
+/// Returns the text after these steps, in one of the buffers. The text itself may be in neither.
+TextView normalize(TextView text, std::span<const Rewrite> steps, bool with_origins,
+                   std::array<TextBuffer, 2>& buffers);
+
+/// A type of the steps of a tokenizer.json, but for Sequence. `add` reads such a step and adds it
+/// to the steps before it. Throws Error: invalid_file, or unsupported.
+template <class Steps>
+struct StepKind {
+  const char* type;
+  void (*add)(const JsonFields& fields, Steps& steps);
+};
+
+/// The types of the steps of a normalizer.
+[[nodiscard]] std::span<const StepKind<Rewrites>> normalizer_kinds();
+
+/// The classes of characters that GPT-2's pre-tokenizer distinguishes.
+enum class CharClass : std::uint8_t {
+  letter,  ///< \p{L}: the general categories L*
+  number,  ///< \p{N}: the general categories N*
+  space,   ///< \s: the 25 code points of Unicode's White_Space
+  other,
+};
+
+/// Returns the general category of a code point: two letters, such as "Lu".
+[[nodiscard]] std::string_view category_of(char32_t code_point) noexcept;
+
+/// Returns the class of a code point in the Unicode version that utf8proc implements.
+[[nodiscard]] CharClass class_of(char32_t code_point) noexcept;
+
+/// Returns whether \w in Rust's regular expressions matches a code point. HuggingFace's tokenizers
+/// library finds whole words in this way. \w matches Unicode's Alphabetic, marks, decimal numbers,
+/// connector punctuation and the two joiners (UTS #18, annex C).
+[[nodiscard]] bool is_word_char(char32_t code_point) noexcept;
+
+/// Returns the length in bytes of the longest prefix of `text` that has only characters of class
+/// `kind`.
+[[nodiscard]] std::size_t run_length(std::string_view text, CharClass kind) noexcept;
+
+/// Returns the length in bytes of the first word of `text`, which is the part that GPT-2's pattern
+/// matches at the beginning. Words cover the text without gaps, and BPE never merges across them.
+/// REQUIRES: `text` is not empty.
+///
+/// A byte that is not part of valid UTF-8 counts as a character that is not a letter, number or
+/// space. The calls for all words of a text together take linear time.
+[[nodiscard]] std::size_t first_word_length(std::string_view text) noexcept;
+
+/// The word at the beginning of a text.
+struct FirstWord {
+  std::size_t length;   ///< in bytes, above 0
+  bool is_kept = true;  ///< if false, the word is white space that no token stands for
+};
+
+/// One step of a pre-tokenizer. Divides each text that the step before it yields into words.
+struct WordSplit {
+  FirstWord (*first_word)(std::string_view text);  ///< REQUIRES: `text` is not empty
+  std::string prefix = {};         ///< put before a text that begins neither with it nor with ' '
+  bool at_beginning_only = false;  ///< whether only the beginning of the whole text gets a prefix
+  Rewrite rewrite = {};            ///< changes the text first, if not empty
+  bool is_byte_level = false;      ///< whether the names of tokens spell bytes
+};
+
+using WordSplits = std::vector<WordSplit>;
+
+/// The types of the steps of a pre_tokenizer.
+[[nodiscard]] std::span<const StepKind<WordSplits>> pre_tokenizer_kinds();
+
+/// Whether the prefix of a Metaspace stands before every text, before the first one or nowhere.
+enum class PrependScheme : std::uint8_t { always, first, never };
+
+/// Reads it from a pre-tokenizer or a decoder. Throws Error(invalid_file).
+[[nodiscard]] PrependScheme read_prepend_scheme(const JsonFields& fields);
+
+/// SentencePiece's mark of a space, U+2581.
+inline constexpr std::string_view kMetaspace = "\xe2\x96\x81";
+
+/// How the names of tokens become text, for a tokenizer that is not of byte level.
+struct TokenDecoder {
+  /// Changes the name of one token to its text. `is_first`: it is the first token of the text.
+  using Step = std::function<void(std::string& token, bool is_first)>;
+
+  std::vector<Step> steps = {};
+  bool byte_fallback = false;     ///< whether "<0x41>" stands for a byte, before the steps
+  bool is_byte_level = false;     ///< whether the names of tokens spell bytes
+  bool is_sentencepiece = false;  ///< details differ from HuggingFace's tokenizers
+};
+
+/// Returns the step of SentencePiece for a file.
+[[nodiscard]] TokenDecoder sentencepiece_decoder(const SentencePieceFile& file);
+
+/// Returns the step of BERT: a space before each token that begins a word, but the first. With
+/// `cleanup`, there is none before a punctuation mark such as ".".
+[[nodiscard]] TokenDecoder::Step wordpiece_decoding(std::string prefix, bool cleanup);
+
+/// The types of the steps of a decoder.
+[[nodiscard]] std::span<const StepKind<TokenDecoder>> decoder_kinds();
 
 /// A token that is matched in the text itself, before BPE. The members have HuggingFace's names.
 struct AddedToken {
@@ -28,6 +195,7 @@ struct AddedToken {
   bool rstrip = false;       ///< the match includes white space to its right
   bool normalized = true;    ///< matched in the second pass
   bool special = false;      ///< marks structure, and is not part of the text
+  std::string where = {};    ///< begins messages
 };
 
 /// All added tokens of a tokenizer. They are matched like those of AddedVocabulary in HuggingFace's
@@ -45,17 +213,14 @@ class AddedTokens {
     const AddedToken* token;
   };
 
-  /// Whether a token that is declared twice keeps its first flags, or gets the new ones. In both
-  /// cases, a token that is special stays special.
-  enum class IfKnown : std::uint8_t { keep, replace };
-
   /// Declares `token` and returns its id. If token.id is -1, the token gets the id that its content
   /// has in the vocabulary, or otherwise the next free id. If the content is empty, does nothing
-  /// and returns -1, like HuggingFace's tokenizers. Throws Error(invalid_file), whose message
-  /// begins with `where`, if another token has this id, if the token already has another id, if the
+  /// and returns -1, like HuggingFace's tokenizers. A token that was declared before keeps its
+  /// flags, unless `replaces`; in both cases, a token that is special stays special. Throws
+  /// Error(invalid_file) if another token has this id, if the token already has another id, if the
   /// id is not below Vocabulary::kMaxTokens, or if the content is longer than
   /// PieceTrie::kMaxPieceBytes.
-  TokenId declare(AddedToken token, const std::string& where, IfKnown if_known = IfKnown::keep);
+  TokenId declare(AddedToken token, bool replaces = false);
 
   /// Must be called after the last `declare` and before `split`. `normalize` returns the normalized
   /// form of a text. (A form longer than PieceTrie::kMaxPieceBytes is not matched.)
@@ -85,10 +250,10 @@ struct Tokenizer::Impl {
   AddedTokens added{vocabulary};
   // A text passes through these in turn.
   bool has_space_before = false;  // like GPT2Tokenizer, puts a space before every text
-  std::optional<SentencePieceNormalizer> sentencepiece;  // takes the place of a normalizer
   Rewrites normalizer;
+  std::optional<SentencePieceNormalizer> sentencepiece;
   WordSplits pre_tokenizer;
-  std::variant<Bpe, WordPiece, Unigram> model;
+  TokenModel model = [](auto, auto&, auto&) {};
   TokenDecoder decoder;  // unused at byte level
 
   bool is_byte_level = true;          // whether the names of tokens spell bytes
@@ -96,12 +261,8 @@ struct Tokenizer::Impl {
   std::vector<TokenId> before;        // special tokens before and after a whole text
   std::vector<TokenId> after;
   std::optional<TokenId> end_of_text;
-  std::string description;
+  std::string description;                   // while files are read, only the kind
   std::vector<std::filesystem::path> files;  // the files that were read, in this order
-
-  // What the side files may still change.
-  std::optional<BertNormalizer> bert_normalizer;  // takes the place of an empty `normalizer`
-  bool has_own_prefix_space = false;  // whether tokenizer_config.json leaves add_prefix_space alone
 };
 
 /// The content of a file; `where` is its path.
@@ -110,18 +271,16 @@ struct TextFile {
   std::string where;
 };
 
-/// Reads a tokenizer.json. Throws Error: invalid_file, or unsupported for another kind of
-/// tokenizer.
-void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer);
+/// Changes the tree of a tokenizer.json, as the settings in tokenizer_config.json demand.
+using JsonPatch = std::function<void(nlohmann::json& root)>;
 
-/// Reads a spiece.model. Throws Error: invalid_file, or unsupported.
-void read_sentencepiece_model(const TextFile& file, Tokenizer::Impl& tokenizer);
-
-/// Reads a vocab.txt of BERT. Throws Error(invalid_file).
-void read_bert_vocabulary(const TextFile& vocab, Tokenizer::Impl& tokenizer);
-
-/// Reads a vocab.json and a merges.txt. Throws Error(invalid_file).
-void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::Impl& tokenizer);
+/// Reads the files of one kind of tokenizer: a tokenizer.json, a spiece.model, a vocab.json and a
+/// merges.txt, or a vocab.txt of BERT. Throws Error: invalid_file, or unsupported for another kind
+/// of tokenizer.
+using TokenizerReader = void(std::span<const TextFile> files, const JsonPatch& patch,
+                             Tokenizer::Impl& tokenizer);
+TokenizerReader read_tokenizer_json, read_sentencepiece_model, read_vocabulary,
+    read_bert_vocabulary;
 
 /// Declares the AddedToken with these members and this id. Throws Error(invalid_file).
 void declare_added_token(const JsonFields& fields, const nlohmann::json& id,

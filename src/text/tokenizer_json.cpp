@@ -1,10 +1,4 @@
-#include <algorithm>
-#include <initializer_list>
-#include <span>
-#include <utility>
-
 #include "base/fail.h"
-#include "base/json.h"
 #include "text/tokenizer_impl.h"
 
 namespace gpt2 {
@@ -13,7 +7,7 @@ namespace {
 using nlohmann::json;
 
 // Reads a tokenizer.json. Stores model.vocab and model.merges, which are nearly the whole file,
-// directly in their tables, and only the rest in the tree. Building a tree of the whole file would
+// directly in their tables, which are empty in the tree. Building a tree of the whole file would
 // take most of a program's startup time.
 class VocabularyReader final : public JsonTree {
  public:
@@ -24,16 +18,18 @@ class VocabularyReader final : public JsonTree {
       : JsonTree(where), merges{where}, vocabulary_(vocabulary), path_(std::move(path)) {}
 
   void begin(json::value_t kind) override {
-    const bool is_object = kind == json::value_t::object;
-    if (table_ == Table::vocabulary) add_token(json(kind));  // which throws
-    if (table_ == Table::merges && (is_object || path_.size() > kInTable)) refuse_merge(json(kind));
-    pair_.clear();
-    if (path_.size() == 2 && path_[0] == "model") {
-      has_merges |= path_[1] == "merges" && !is_object;
-      if (path_[1] == "vocab" && is_object) table_ = Table::vocabulary;
-      if (path_[1] == "merges" && !is_object) table_ = Table::merges;
+    if (table_ == Table::none) {
+      JsonTree::begin(kind);
+      const bool is_object = kind == json::value_t::object;
+      const bool is_of_model = path_.size() == 2 && path_[0] == "model";
+      if (is_of_model && path_[1] == "vocab" && is_object) table_ = Table::vocabulary;
+      if (is_of_model && path_[1] == "merges" && !is_object) table_ = Table::merges;
+    } else if (table_ == Table::vocabulary) {
+      add_token(json(kind));  // which throws
+    } else if (kind == json::value_t::object || path_.size() > kInTable) {
+      refuse_merge(json(kind));
     }
-    if (table_ == Table::none) JsonTree::begin(kind);
+    pair_.clear();
     path_.emplace_back();
   }
 
@@ -54,20 +50,16 @@ class VocabularyReader final : public JsonTree {
   }
 
   void end() override {
-    if (table_ == Table::none) JsonTree::end();
-    if (path_.size() > kInTable && table_ == Table::merges) {
-      if (pair_.size() != 2 || !merges.add(pair_[0], pair_[1])) refuse_merge(json::value_t::array);
-    } else if (path_.size() == kInTable) {
-      if (table_ == Table::vocabulary && vocabulary_.count() == 0) {
-        fail(where_, "the vocabulary is empty");
-      }
-      table_ = Table::none;
-    }
     path_.pop_back();
+    if (table_ == Table::merges && path_.size() == kInTable) {
+      if (pair_.size() != 2 || !merges.add(pair_[0], pair_[1])) refuse_merge(json::value_t::array);
+      return;
+    }
+    table_ = Table::none;
+    JsonTree::end();
   }
 
   MergeList merges;
-  bool has_merges = false;
 
  private:
   enum class Table : std::uint8_t { none, vocabulary, merges };
@@ -100,40 +92,35 @@ constexpr std::size_t kMaxTemplate = 64;  // tokens put before or after every te
 // Of a part. Real tokenizers have up to 6. Each step may make a text longer, and splits recurse.
 constexpr std::size_t kMaxSteps = 16;
 
-// Adds `step` to `steps`. If it is a "Sequence", adds its members instead, which are under the key
-// `list_key`.
-void add_steps(const JsonFields& step, const char* list_key, std::vector<JsonFields>& steps) {
-  if (step.required_string("type") != "Sequence") {
-    if (steps.size() == kMaxSteps) {
-      fail(ErrorCode::unsupported, step.where(), "expected at most ", kMaxSteps, " steps");
-    }
-    return steps.push_back(step);
-  }
-  for (const json& member : step.required_list(list_key)) {
-    add_steps({member, step.where()}, list_key, steps);
-  }
-}
-
-// Returns the steps of a part (normalizer, pre_tokenizer ...), or none if the part is missing.
-std::vector<JsonFields> steps_of(const JsonFields& root, const char* part, const char* list_key) {
-  std::vector<JsonFields> steps;
-  if (root.find(part)) add_steps(root.required_object(part), list_key, steps);
-  return steps;
-}
-
+// Adds what `step`, or a "Sequence" whose members are under the key `list_key`, says to `result`.
 template <class Result>
-void read_steps(const std::vector<JsonFields>& steps,
-                std::type_identity_t<std::span<const StepKind<Result>>> kinds, Result& result) {
-  for (const JsonFields& step : steps) {
-    const std::string type = step.required_string("type");
-    const auto kind = std::ranges::find(kinds, type, &StepKind<Result>::type);
-    if (kind == kinds.end()) {
-      std::string expected = "one of Sequence";
-      for (const auto& known : kinds) expected.append(", ").append(known.type);
-      step.refuse("type", expected, ErrorCode::unsupported);
+void add_steps(const JsonFields& step, const char* list_key,
+               std::span<const StepKind<Result>> kinds, std::size_t& count, Result& result) {
+  const std::string type = step.required_string("type");
+  if (type == "Sequence") {
+    for (const json& member : step.required_list(list_key)) {
+      add_steps({member, step.where()}, list_key, kinds, count, result);
     }
-    kind->add(step, result);
+    return;
   }
+  if (++count > kMaxSteps) {
+    fail(ErrorCode::unsupported, step.where(), "expected at most ", kMaxSteps, " steps");
+  }
+  const auto kind = std::ranges::find(kinds, type, &StepKind<Result>::type);
+  if (kind == kinds.end()) {
+    std::string expected = "one of Sequence";
+    for (const auto& known : kinds) expected.append(", ").append(known.type);
+    step.refuse("type", expected, ErrorCode::unsupported);
+  }
+  kind->add(step, result);
+}
+
+// Reads a part (normalizer, pre_tokenizer ...), which may be missing.
+template <class Result>
+void read_part(const JsonFields& root, const char* part, const char* list_key,
+               std::type_identity_t<std::span<const StepKind<Result>>> kinds, Result& result) {
+  std::size_t count = 0;
+  if (root.find(part)) add_steps(root.required_object(part), list_key, kinds, count, result);
 }
 
 // Refuses a model with these members, unless they are empty or false.
@@ -153,31 +140,31 @@ std::optional<TokenId> read_unknown(const JsonFields& model, const Vocabulary& v
   return id;
 }
 
-Bpe read_bpe(const JsonFields& model, const VocabularyReader& reader, bool is_byte_level,
-             const Vocabulary& vocabulary) {
+TokenModel read_bpe(const JsonFields& model, const MergeList& merges,
+                    const Tokenizer::Impl& tokenizer) {
   refuse_members(model, {"dropout", "continuing_subword_prefix", "end_of_word_suffix"});
-  if (is_byte_level) refuse_members(model, {"byte_fallback"});
-  if (!reader.has_merges) model.refuse("merges", "an array");
-  return Bpe(vocabulary, MergeTable(reader.merges, vocabulary),
-             {.unknown = read_unknown(model, vocabulary),
-              .fuse_unknown = model.flag("fuse_unk", false),
-              .ignore_merges = model.flag("ignore_merges", false),
-              .of_characters = !is_byte_level,
-              .byte_fallback = model.flag("byte_fallback", false)});
+  if (tokenizer.is_byte_level) refuse_members(model, {"byte_fallback"});
+  static_cast<void>(model.required_list("merges"));
+  return bpe_model(tokenizer.vocabulary, merges,
+                   {.unknown = read_unknown(model, tokenizer.vocabulary),
+                    .fuse_unknown = model.flag("fuse_unk", false),
+                    .ignore_merges = model.flag("ignore_merges", false),
+                    .of_characters = !tokenizer.is_byte_level,
+                    .byte_fallback = model.flag("byte_fallback", false)});
 }
 
-WordPiece read_wordpiece(const JsonFields& model, const Vocabulary& vocabulary) {
+TokenModel read_wordpiece(const JsonFields& model, const Vocabulary& vocabulary) {
   const auto unknown = read_unknown(model, vocabulary);
   if (!unknown) model.refuse("unk_token", "a token of the vocabulary");
-  WordPiece::Options options = {.unknown = *unknown};
+  WordPieceOptions options = {.unknown = *unknown};
   options.prefix = model.string("continuing_subword_prefix").value_or(options.prefix);
   model.read("max_input_chars_per_word", options.max_characters);
-  return WordPiece(vocabulary, options);
+  return wordpiece_model(vocabulary, options);
 }
 
 // Reads the vocabulary, too: [["<unk>", 0], ["a", -2.5]].
-Unigram read_unigram(const JsonFields& model, Vocabulary& vocabulary) {
-  Unigram::Options options = {.byte_fallback = model.flag("byte_fallback", false)};
+TokenModel read_unigram(const JsonFields& model, Vocabulary& vocabulary) {
+  UnigramOptions options = {.byte_fallback = model.flag("byte_fallback", false)};
   std::vector<Piece> pieces;
   for (const json& pair : model.required_list("vocab")) {
     const bool is_pair = pair.is_array() && pair.size() == 2 && pair[0].is_string() &&
@@ -196,42 +183,7 @@ Unigram read_unigram(const JsonFields& model, Vocabulary& vocabulary) {
       model.refuse("unk_id", concat("a place in the list of ", pieces.size(), " pieces"));
     }
   }
-  return Unigram(pieces, options);
-}
-
-void read_normalizer(const JsonFields& root, Tokenizer::Impl& tokenizer) {
-  const std::vector<JsonFields> steps = steps_of(root, "normalizer", "normalizers");
-  // HuggingFace's transformers changes the members of a BertNormalizer that stands alone.
-  if (steps.size() == 1 && steps[0].required_string("type") == "BertNormalizer") {
-    tokenizer.bert_normalizer = read_bert_normalizer(steps[0]);
-  } else {
-    read_steps(steps, normalizer_kinds(), tokenizer.normalizer);
-  }
-}
-
-void read_pre_tokenizer(const JsonFields& root, Tokenizer::Impl& tokenizer) {
-  read_steps(steps_of(root, "pre_tokenizer", "pretokenizers"), pre_tokenizer_kinds(),
-             tokenizer.pre_tokenizer);
-  const auto n_byte_level =
-      std::ranges::count(tokenizer.pre_tokenizer, true, &WordSplit::is_byte_level);
-  if (n_byte_level > 1) root.refuse("pre_tokenizer", "one ByteLevel", ErrorCode::unsupported);
-  tokenizer.is_byte_level = n_byte_level == 1;
-  // HuggingFace's transformers changes the member add_prefix_space, which a Sequence does not have.
-  tokenizer.has_own_prefix_space =
-      n_byte_level == 0 || root.required_object("pre_tokenizer").find("pretokenizers");
-}
-
-void read_decoder(const JsonFields& root, Tokenizer::Impl& tokenizer) {
-  TokenDecoder& decoder = tokenizer.decoder;
-  const std::vector<JsonFields> steps = steps_of(root, "decoder", "decoders");
-  read_steps(steps, decoder_kinds(), decoder);
-  if (steps.empty()) {
-    decoder.steps.push_back(wordpiece_decoding("", false));
-  } else if (tokenizer.is_byte_level ? !decoder.steps.empty() || decoder.byte_fallback
-                                     : decoder.is_byte_level) {
-    root.refuse("decoder", "ByteLevel if the pre_tokenizer has it, and only then",
-                ErrorCode::unsupported);
-  }
+  return unigram_model(pieces, options);
 }
 
 void expect_first(const JsonFields& processor, const Tokenizer::Impl& tokenizer) {
@@ -287,27 +239,43 @@ constexpr StepKind<Tokenizer::Impl> kPostProcessors[] = {
 
 // Reads all parts but the model.
 void read_parts(const JsonFields& root, Tokenizer::Impl& tokenizer) {
-  read_normalizer(root, tokenizer);
-  read_pre_tokenizer(root, tokenizer);
-  read_decoder(root, tokenizer);
-  read_steps(steps_of(root, "post_processor", "processors"), kPostProcessors, tokenizer);
-  if (!tokenizer.is_byte_level) tokenizer.vocabulary.use_names();
+  read_part(root, "normalizer", "normalizers", normalizer_kinds(), tokenizer.normalizer);
+  WordSplits& splits = tokenizer.pre_tokenizer;
+  read_part(root, "pre_tokenizer", "pretokenizers", pre_tokenizer_kinds(), splits);
+  const auto n_byte_level = std::ranges::count(splits, true, &WordSplit::is_byte_level);
+  if (n_byte_level > 1) root.refuse("pre_tokenizer", "one ByteLevel", ErrorCode::unsupported);
+  const bool is_byte_level = tokenizer.is_byte_level = n_byte_level == 1;
+  TokenDecoder& decoder = tokenizer.decoder;
+  read_part(root, "decoder", "decoders", decoder_kinds(), decoder);
+  if (!root.find("decoder")) {
+    decoder.steps.push_back(wordpiece_decoding("", false));
+  } else if (is_byte_level ? !decoder.steps.empty() || decoder.byte_fallback
+                           : decoder.is_byte_level) {
+    root.refuse("decoder", "ByteLevel if the pre_tokenizer has it, and only then",
+                ErrorCode::unsupported);
+  }
+  read_part(root, "post_processor", "processors", kPostProcessors, tokenizer);
+  if (!is_byte_level) tokenizer.vocabulary.use_names();
 }
 
 // The same for a file that is no tokenizer.json: `parts` is what one would say.
-void read_parts(const char* parts, const std::string& where, Tokenizer::Impl& tokenizer) {
-  const auto document = parse_json(parts, where);
+void read_parts(const char* parts, const std::string& where, const JsonPatch& patch,
+                Tokenizer::Impl& tokenizer) {
+  auto document = parse_json(parts, where);
+  patch(document.root);
   read_parts(JsonFields(document.root, where), tokenizer);
 }
 
-void read_added_tokens(const JsonFields& root, Tokenizer::Impl& tokenizer) {
-  if (!root.find("added_tokens")) return;
-  for (const json& value : root.required_list("added_tokens")) {
-    const JsonFields fields(value, root.where() + ": added_tokens");
-    const json none;
-    const auto id = value.find("id");
-    declare_added_token(fields, id == value.end() ? none : *id, tokenizer);
+// Returns the lines without their ends.
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t length = std::min(text.find('\n'), text.size());
+    std::string_view& line = lines.emplace_back(text.substr(0, length));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    text.remove_prefix(std::min(length + 1, text.size()));
   }
+  return lines;
 }
 
 }  // namespace
@@ -321,10 +289,13 @@ TokenId read_token_id(const json& value, std::string_view token, std::string_vie
        Vocabulary::kMaxTokens - 1);
 }
 
-void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
-  VocabularyReader reader(file.where, tokenizer.vocabulary);
-  reader.read(file.text);
-  const JsonFields root(reader.root, file.where);
+void read_tokenizer_json(std::span<const TextFile> files, const JsonPatch& patch,
+                         Tokenizer::Impl& tokenizer) {
+  const auto& [text, where] = files[0];
+  VocabularyReader reader(where, tokenizer.vocabulary);
+  reader.read(text);
+  patch(reader.root);
+  const JsonFields root(reader.root, where);
   if (const auto version = root.string("version"); version && *version != "1.0") {
     root.refuse("version", "'1.0'", ErrorCode::unsupported);
   }
@@ -334,38 +305,43 @@ void read_tokenizer_json(const TextFile& file, Tokenizer::Impl& tokenizer) {
   if (tokenizer.vocabulary.count() == 0) model.refuse("vocab", "tokens and their ids");
 
   read_parts(root, tokenizer);
+  tokenizer.description = type == "Unigram" ? "SentencePiece" : type;
   if (type == "BPE") {
-    tokenizer.model = read_bpe(model, reader, tokenizer.is_byte_level, tokenizer.vocabulary);
+    tokenizer.description = tokenizer.is_byte_level ? "byte-level BPE" : "BPE of characters";
+    tokenizer.model = read_bpe(model, reader.merges, tokenizer);
   } else if (type == "WordPiece" && !tokenizer.is_byte_level) {
     tokenizer.model = read_wordpiece(model, tokenizer.vocabulary);
   } else if (type != "Unigram" || tokenizer.is_byte_level) {
     model.refuse("type", "'BPE', or 'WordPiece' or 'Unigram' without ByteLevel",
                  ErrorCode::unsupported);
   }
-  read_added_tokens(root, tokenizer);
+  if (!root.find("added_tokens")) return;
+  for (const json& value : root.required_list("added_tokens")) {
+    const auto id = value.find("id");
+    declare_added_token({value, concat(where, ": added_tokens")}, id == value.end() ? json() : *id,
+                        tokenizer);
+  }
 }
 
-void read_sentencepiece_model(const TextFile& file, Tokenizer::Impl& tokenizer) {
-  SentencePieceFile read = read_sentencepiece_file(file.text, file.where);
+void read_sentencepiece_model(std::span<const TextFile> files, const JsonPatch& patch,
+                              Tokenizer::Impl& tokenizer) {
+  SentencePieceFile read = read_sentencepiece_file(files[0].text, files[0].where);
   for (std::size_t id = 0; id < read.pieces.size(); ++id) {
     static_cast<void>(tokenizer.vocabulary.insert(read.pieces[id].text, static_cast<TokenId>(id)));
   }
-  read_parts("{}", file.where, tokenizer);
-  tokenizer.model = Unigram(read.pieces, read.options);
+  read_parts("{}", files[0].where, patch, tokenizer);
+  tokenizer.description = "SentencePiece";
+  tokenizer.model = unigram_model(read.pieces, read.options);
   tokenizer.decoder = sentencepiece_decoder(read);
   tokenizer.sentencepiece = std::move(read.normalizer);
 }
 
-void read_bert_vocabulary(const TextFile& vocab, Tokenizer::Impl& tokenizer) {
-  std::vector<std::string_view> lines;
-  for (std::string_view rest = vocab.text; !rest.empty();) {
-    const std::size_t length = std::min(rest.find('\n'), rest.size());
-    std::string_view& line = lines.emplace_back(rest.substr(0, length));
-    while (line.ends_with('\r')) line.remove_suffix(1);
-    rest.remove_prefix(std::min(length + 1, rest.size()));
-  }
+void read_bert_vocabulary(std::span<const TextFile> files, const JsonPatch& patch,
+                          Tokenizer::Impl& tokenizer) {
+  const auto& [text, where] = files[0];
+  const std::vector<std::string_view> lines = lines_of(text);
   if (lines.size() > static_cast<std::size_t>(Vocabulary::kMaxTokens)) {
-    fail(vocab.where, "expected at most ", Vocabulary::kMaxTokens, " lines, found ", lines.size());
+    fail(where, "expected at most ", Vocabulary::kMaxTokens, " lines, found ", lines.size());
   }
   // If two lines have the same token, the token has the number of the last one.
   for (std::size_t id = lines.size(); id-- > 0;) {
@@ -373,17 +349,27 @@ void read_bert_vocabulary(const TextFile& vocab, Tokenizer::Impl& tokenizer) {
   }
   read_parts(R"({"normalizer": {"type": "BertNormalizer"}, "decoder": {"type": "WordPiece"},
                  "pre_tokenizer": {"type": "BertPreTokenizer"}})",
-             vocab.where, tokenizer);
+             where, patch, tokenizer);
+  tokenizer.description = "WordPiece";
 }
 
-void read_vocabulary(const TextFile& vocab, const TextFile& merges, Tokenizer::Impl& tokenizer) {
-  VocabularyReader reader(vocab.where, tokenizer.vocabulary, {"model", "vocab"});
-  reader.read(vocab.text);
-  if (tokenizer.vocabulary.count() == 0) JsonFields(reader.root, vocab.where);
-  read_parts(R"({"pre_tokenizer": {"type": "ByteLevel"}})", vocab.where, tokenizer);
-  MergeList list = {merges.where};
-  list.add_lines(merges.text);
-  tokenizer.model = Bpe(tokenizer.vocabulary, MergeTable(list, tokenizer.vocabulary), {});
+void read_vocabulary(std::span<const TextFile> files, const JsonPatch&,
+                     Tokenizer::Impl& tokenizer) {
+  const auto& [text, where] = files[0];
+  VocabularyReader reader(where, tokenizer.vocabulary, {"model", "vocab"});
+  reader.read(text);
+  static_cast<void>(JsonFields(reader.root, where));  // throws unless it is an object
+  if (tokenizer.vocabulary.count() == 0) fail(where, "the vocabulary is empty");
+  read_parts(R"({"pre_tokenizer": {"type": "ByteLevel"}})", where, [](json&) {}, tokenizer);
+  tokenizer.description = "byte-level BPE";
+  const auto lines = lines_of(files[1].text);
+  MergeList list = {files[1].where};
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].empty() || lines[i].starts_with("#version") || list.add(lines[i])) continue;
+    fail(list.where, "line ", i + 1, ": expected two tokens and one space between them, found ",
+         quote(lines[i]));
+  }
+  tokenizer.model = bpe_model(tokenizer.vocabulary, list);
 }
 
 }  // namespace gpt2

@@ -1,10 +1,8 @@
 #include "text/vocabulary.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
-#include <utility>
 
 #include "base/utf8.h"
 
@@ -162,58 +160,34 @@ void Vocabulary::grow() {
 PieceTrie::PieceTrie(std::vector<Entry> entries) {
   std::ranges::stable_sort(entries, {}, &Entry::first);
   struct Range {  // the entries that share the first `depth` bytes, which lead to the node
-    std::uint32_t node;
     std::size_t begin, end, depth;
   };
-  std::vector<Range> open = {{0, 0, entries.size(), 0}};
-  std::vector<unsigned char> bytes;
-  const auto byte_of = [&](std::size_t entry, std::size_t depth) {
-    return static_cast<unsigned char>(entries[entry].first[depth]);
-  };
-  while (!open.empty()) {
-    auto [node, begin, end, depth] = open.back();
-    open.pop_back();
-    if (node != 0) {
+  std::vector<Range> ranges = {{0, entries.size(), 0}};  // by node
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    Node node = nodes_[i];
+    auto [begin, end, depth] = ranges[i];
+    if (i > 0) {
       // The texts are sorted, so all of them share what the first and the last one share.
       const std::string_view first = entries[begin].first.substr(depth);
       const std::string_view last = entries[end - 1].first.substr(depth);
       const auto more = std::ranges::mismatch(first, last).in1 - first.begin();
-      units_[node].label = static_cast<std::uint32_t>(text_.size());
-      units_[node].label_length = static_cast<std::uint32_t>(more);
-      text_.append(first, 0, units_[node].label_length);
-      depth += units_[node].label_length;
+      node.label = static_cast<std::uint32_t>(text_.size());
+      node.label_length = static_cast<std::uint32_t>(more);
+      text_.append(first, 0, node.label_length);
+      depth += node.label_length;
     }
-    while (begin < end && entries[begin].first.size() == depth) {
-      units_[node].id = entries[begin++].second;
-    }
-    if (begin == end) continue;
-    bytes.clear();
-    for (std::size_t i = begin; i < end; ++i) {
-      if (bytes.empty() || bytes.back() != byte_of(i, depth)) bytes.push_back(byte_of(i, depth));
-    }
-    const std::uint32_t children = units_[node].children = place(bytes);
-    for (const unsigned char byte : bytes) {
+    while (begin < end && entries[begin].first.size() == depth) node.id = entries[begin++].second;
+    node.children = static_cast<std::uint32_t>(nodes_.size());
+    while (begin < end) {
       const std::size_t first = begin;
-      while (begin < end && byte_of(begin, depth) == byte) ++begin;
-      units_[children + byte].parent = node;
-      open.push_back({children + byte, first, begin, depth + 1});
+      const char byte = entries[begin].first[depth];
+      while (begin < end && entries[begin].first[depth] == byte) ++begin;
+      nodes_.push_back({.byte = static_cast<unsigned char>(byte)});
+      ranges.push_back({first, begin, depth + 1});
     }
+    node.end = static_cast<std::uint32_t>(nodes_.size());
+    nodes_[i] = node;
   }
-}
-
-// Returns a place for children with these bytes, which ascend. The search leaves behind what is too
-// full, so that it takes linear time in all.
-std::uint32_t PieceTrie::place(const std::vector<unsigned char>& bytes) {
-  constexpr std::size_t kWindow = 512;
-  const auto is_free = [&](std::size_t unit) { return units_[unit].parent == kNone; };
-  while (!is_free(first_free_)) ++first_free_;
-  std::size_t base = first_free_ - std::min<std::size_t>(first_free_ - 1, bytes.front());
-  while (!std::ranges::all_of(bytes, [&](unsigned char b) { return is_free(base + b); })) {
-    if (++base + kWindow > units_.size()) units_.resize(base + 2 * kWindow);
-  }
-  if (base > first_free_ + kWindow) first_free_ = base - kWindow;
-  units_.resize(std::max(units_.size(), base + 2 * kWindow));
-  return static_cast<std::uint32_t>(base);
 }
 
 TokenId PieceTrie::find(std::string_view piece) const noexcept {

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -71,10 +71,9 @@ class Vocabulary {
   std::uint64_t secret_ = new_secret() >> 3;
 };
 
-/// Finds the pieces of a vocabulary that begin at one place of a text. This is a trie in one table
-/// (a double array; Aoe, 1989), in which a step takes one comparison. A node that has one child and
-/// no piece is part of that child, so that there are fewer than two nodes for each piece, however
-/// long the pieces are. Immutable.
+/// Finds the pieces of a vocabulary that begin at one place of a text. This is a trie, in which a
+/// node that has one child and no piece is part of that child, so that there are fewer than two
+/// nodes for each piece, however long the pieces are. Immutable.
 class PieceTrie {
  public:
   using Entry = std::pair<std::string_view, TokenId>;
@@ -96,17 +95,18 @@ class PieceTrie {
   /// Calls visit(length, id) for each piece that `text` begins with, from short to long.
   template <class Visit>
   void for_each_prefix(std::string_view text, const Visit& visit) const {
-    std::uint32_t node = 0;
+    const Node* node = nodes_.data();
     for (std::uint32_t length = 0; length < text.size();) {
-      const std::uint32_t child = units_[node].children + static_cast<unsigned char>(text[length]);
-      if (units_[child].parent != node) return;
-      node = child;
-      ++length;
-      if (const std::uint32_t more = units_[node].label_length) {
-        if (text.compare(length, more, text_.data() + units_[node].label, more) != 0) return;
+      const auto byte = static_cast<unsigned char>(text[length++]);
+      const Node* const end = nodes_.data() + node->end;
+      node = std::lower_bound(nodes_.data() + node->children, end, byte,
+                              [](const Node& child, unsigned char b) { return child.byte < b; });
+      if (node == end || node->byte != byte) return;
+      if (const std::uint32_t more = node->label_length) {
+        if (text.compare(length, more, text_.data() + node->label, more) != 0) return;
         length += more;
       }
-      if (units_[node].id >= 0) visit(length, units_[node].id);
+      if (node->id >= 0) visit(length, node->id);
     }
   }
 
@@ -120,29 +120,23 @@ class PieceTrie {
     return longest;
   }
 
-  [[nodiscard]] bool is_empty() const noexcept { return units_[0].children == 0; }
+  [[nodiscard]] bool is_empty() const noexcept { return nodes_.size() == 1; }
 
-  /// The size of the table, a small multiple of the number of pieces.
-  [[nodiscard]] std::size_t size() const noexcept { return units_.size(); }
+  /// The number of nodes.
+  [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
 
  private:
-  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-
-  // A node is a unit, and its child for a byte is the unit at `children` plus the byte, if that
-  // unit's `parent` is the node. There are at least 256 units from each `children` on.
-  struct Unit {
-    std::uint32_t children = 0;
-    std::uint32_t parent = kNone;
+  struct Node {
     TokenId id = -1;
-    std::uint32_t label = 0;  // the place in text_ of the bytes that lead to the node after the
-    std::uint32_t label_length = 0;  // first one
+    std::uint32_t children = 0;  // the place of the first child in nodes_; they ascend by `byte`
+    std::uint32_t end = 0;       // the place after the last child
+    std::uint32_t label = 0;     // the place in text_ of the bytes that lead to the node after
+    std::uint32_t label_length = 0;  // `byte`
+    unsigned char byte = 0;
   };
 
-  [[nodiscard]] std::uint32_t place(const std::vector<unsigned char>& bytes);
-
-  std::vector<Unit> units_ = std::vector<Unit>(512);
+  std::vector<Node> nodes_ = std::vector<Node>(1);  // the root is the first one
   std::string text_;
-  std::size_t first_free_ = 1;  // where place() begins to search
 };
 
 /// The name that a token for one byte has in a vocabulary of characters: "<0x0A>".

@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "fuzz_tokenizer.h"
-#include "text/steps.h"
+#include "text/tokenizer_impl.h"
 
 namespace {
 

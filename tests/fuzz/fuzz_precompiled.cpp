@@ -1,5 +1,5 @@
 #include "fuzz_tokenizer.h"
-#include "text/steps.h"
+#include "text/tokenizer_impl.h"
 
 // Fuzzes a table of normalization rules, which also serves as a text.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

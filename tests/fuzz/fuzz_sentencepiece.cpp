@@ -1,5 +1,5 @@
 #include "fuzz_tokenizer.h"
-#include "text/steps.h"
+#include "text/tokenizer_impl.h"
 
 // Fuzzes a spiece.model. What it makes of a text must be whole, whatever its pieces and rules are.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -7,7 +7,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes = fuzz::text_of(data, size);
   fuzz::expect_answer([&] {
     const SentencePieceFile file = read_sentencepiece_file(bytes, "file");
-    const Unigram model(file.pieces, file.options);
+    const TokenModel model = unigram_model(file.pieces, file.options);
     for (const std::string_view text : {fuzz::kText, bytes.substr(0, 2048)}) {
       TextBuffer buffer;
       const std::string_view normalized = file.normalizer.normalize({text}, true, buffer).text;
@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       Symbols symbols;
       TokenSink out(/*with_ranges=*/true);
       out.begin({normalized});
-      model.encode(normalized, symbols, out);
+      model(normalized, symbols, out);
       if (out.ids.size() != out.ranges.size()) __builtin_trap();
       std::size_t end = 0;
       for (std::size_t i = 0; i < out.ids.size(); ++i) {

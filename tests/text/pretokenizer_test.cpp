@@ -1,4 +1,4 @@
-#include "text/steps.h"
+#include "text/tokenizer_impl.h"
 
 #include <nlohmann/json.hpp>
 #include <string>

@@ -6,7 +6,7 @@
 #include "support/catch.h"
 #include "support/refusal.h"
 #include "support/tokenizer_cases.h"
-#include "text/steps.h"
+#include "text/tokenizer_impl.h"
 
 namespace gpt2::test::sentencepiece_test {
 
@@ -20,15 +20,15 @@ std::string read_model(std::string_view folder) {
   return read_text(kGoldens / folder / "spiece.model");
 }
 
-TokenSink encoded(const Unigram& model, std::string_view text) {
+TokenSink encoded(const TokenModel& model, std::string_view text) {
   Symbols symbols;
   TokenSink out(/*with_ranges=*/true);
   out.begin({text});
-  model.encode(text, symbols, out);
+  model(text, symbols, out);
   return out;
 }
 
-std::vector<TokenId> ids_of(const Unigram& model, std::string_view text) {
+std::vector<TokenId> ids_of(const TokenModel& model, std::string_view text) {
   const TokenSink out = encoded(model, text);
   CHECK(out.ranges.size() == out.ids.size());
   std::size_t end = 0;
@@ -57,7 +57,7 @@ TEST_CASE("ids equal those of SentencePiece") {
       GENERATE("unigram_t5", "unigram_small_rules", "unigram_bytes", "spm_bpe_gptsw3");
   const std::string bytes = read_model(folder);
   const SentencePieceFile file = read_sentencepiece_file(bytes, "file");
-  const Unigram model(file.pieces, file.options);
+  const TokenModel model = unigram_model(file.pieces, file.options);
   for (const nlohmann::json& one : read_lines(kGoldens / folder / "cases.jsonl")) {
     const auto text = one.at("text").get<std::string>();
     CAPTURE(folder, text);
@@ -74,11 +74,11 @@ TEST_CASE("ids equal those of SentencePiece") {
 TEST_CASE("of equal sums, the first wins, and rounding to float is SentencePiece's") {
   const std::vector<Piece> pieces = {{"x", -16777216}, {"a", -0.25}, {"b", -0.25}, {"ab", -0.6},
                                      {"cd", -2},       {"c", -1},    {"d", -1}};
-  const Unigram in_double(pieces, {});
+  const TokenModel in_double = unigram_model(pieces, {});
   CHECK(ids_of(in_double, "xab") == std::vector<TokenId>{0, 1, 2});
   CHECK(ids_of(in_double, "cd") == std::vector<TokenId>{4});
   // Floats of this size have a distance of 2, so that all paths to the end are equal.
-  const Unigram in_float(pieces, {.float_scores = true});
+  const TokenModel in_float = unigram_model(pieces, {.float_scores = true});
   CHECK(ids_of(in_float, "xab") == std::vector<TokenId>{0, 3});
   CHECK(ids_of(in_float, "ab") == std::vector<TokenId>{1, 2});
 }
@@ -113,22 +113,22 @@ TEST_CASE("characters without a piece become bytes, one unknown token, or nothin
       "\xc3\xa9"
       "a"
       "\xc3\xa9<";
-  const TokenSink out = encoded(Unigram(pieces, {.unknown = 0, .byte_fallback = true}), text);
+  const TokenSink out = encoded(unigram_model(pieces, {.unknown = 0, .byte_fallback = true}), text);
   CHECK(out.ids == std::vector<TokenId>{2, 3, 1, 0});
   CHECK(out.ranges == std::vector<TextRange>{{0, 1}, {1, 2}, {2, 3}, {3, 6}});
   CHECK(out.lost_bytes == 3);
-  CHECK(ids_of(Unigram(pieces, {.unknown = 0}), text) == std::vector<TokenId>{0, 1, 0});
-  CHECK(encoded(Unigram(pieces, {}), text).lost_bytes == 5);
-  CHECK(ids_of(Unigram(pieces, {}), text) == std::vector<TokenId>{1});
+  CHECK(ids_of(unigram_model(pieces, {.unknown = 0}), text) == std::vector<TokenId>{0, 1, 0});
+  CHECK(encoded(unigram_model(pieces, {}), text).lost_bytes == 5);
+  CHECK(ids_of(unigram_model(pieces, {}), text) == std::vector<TokenId>{1});
   for (const bool is_bpe : {false, true}) {
-    const Unigram model(pieces, {.unknown = 0, .is_bpe = is_bpe});
+    const TokenModel model = unigram_model(pieces, {.unknown = 0, .is_bpe = is_bpe});
     CHECK(ids_of(model, "a[A]<s>") == std::vector<TokenId>{1, 5, 0});
   }
 }
 
 TEST_CASE("BPE merges the pair with the largest score, from left to right") {
   const std::vector<Piece> pieces = {{"a", 0}, {"b", 0}, {"aa", -2}, {"ab", -1}, {"aab", -3}};
-  const Unigram model(pieces, {.is_bpe = true});
+  const TokenModel model = unigram_model(pieces, {.is_bpe = true});
   CHECK(ids_of(model, "aaab") == std::vector<TokenId>{2, 3});
   CHECK(ids_of(model, "aab") == std::vector<TokenId>{4});
   CHECK(ids_of(model, "aaa") == std::vector<TokenId>{2, 0});

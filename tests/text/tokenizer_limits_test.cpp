@@ -99,7 +99,7 @@ TEST_CASE("a tokenizer.json cannot overflow the stack or fill memory") {
         load({{"tokenizer.json",
                {{"model", bpe}, {"decoder", sequence_of(growing, 12, "decoders")}}}});
       },
-      {"tokenizer.json: decoder: content", "64 times"}, ErrorCode::unsupported);
+      {"tokenizer.json: decoder: content", "longer"}, ErrorCode::unsupported);
 }
 
 TEST_CASE("a tokenizer with a token for every byte can encode every text") {
