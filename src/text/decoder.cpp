@@ -23,6 +23,21 @@ void clean_up(std::string& token) {
   for (const auto& [pattern, content] : kRules) replace_all(token, pattern, content);
 }
 
+// Puts a space before each token that begins a word, but the first. With `cleanup`, there is none
+// before a punctuation mark such as ".".
+void add_wordpiece(const JsonFields& fields, TokenDecoder& decoder) {
+  const std::string prefix = fields.string("prefix").value_or("##");
+  const bool cleanup = fields.flag("cleanup", true);
+  decoder.steps.push_back([prefix, cleanup](std::string& token, bool is_first) {
+    if (!is_first && token.starts_with(prefix)) {
+      token.erase(0, prefix.size());
+    } else if (!is_first) {
+      token.insert(0, " ");
+    }
+    if (cleanup) clean_up(token);
+  });
+}
+
 void add_metaspace_decoder(const JsonFields& fields, TokenDecoder& decoder) {
   const bool keeps_first = read_prepend_scheme(fields) == PrependScheme::never;
   decoder.steps.push_back([keeps_first](std::string& token, bool is_first) {
@@ -32,18 +47,15 @@ void add_metaspace_decoder(const JsonFields& fields, TokenDecoder& decoder) {
 
 void add_strip(const JsonFields& fields, TokenDecoder& decoder) {
   std::size_t start = 0, stop = 0;
-  fields.read("start", start);
+  fields.read("start", start, 0, 16);
   fields.read("stop", stop);
   if (stop != 0) fields.refuse("stop", "0", ErrorCode::unsupported);
-  const std::string content = fields.required_string("content");
-  if (content.empty()) return;
-  decoder.steps.push_back([content, start](std::string& token, bool is_first) {
-    std::size_t n = 0;
-    while (is_first && n / content.size() < start && token.substr(n).starts_with(content)) {
-      n += content.size();
-    }
-    token.erase(0, n);
-  });
+  decoder.steps.push_back(
+      [content = fields.required_string("content"), start](std::string& token, bool is_first) {
+        for (std::size_t n = 0; is_first && n < start && token.starts_with(content); ++n) {
+          token.erase(0, content.size());
+        }
+      });
 }
 
 void add_replace(const JsonFields& fields, TokenDecoder& decoder) {
@@ -62,11 +74,7 @@ void add_replace(const JsonFields& fields, TokenDecoder& decoder) {
 
 constexpr StepKind<TokenDecoder> kDecoders[] = {
     {"ByteLevel", [](const auto&, TokenDecoder& decoder) { decoder.is_byte_level = true; }},
-    {"WordPiece",
-     [](const auto& fields, TokenDecoder& decoder) {
-       decoder.steps.push_back(wordpiece_decoding(fields.string("prefix").value_or("##"),
-                                                  fields.flag("cleanup", true)));
-     }},
+    {"WordPiece", add_wordpiece},
     {"Metaspace", add_metaspace_decoder},
     {"ByteFallback", [](const auto&, TokenDecoder& decoder) { decoder.byte_fallback = true; }},
     {"Fuse", [](const auto&, TokenDecoder&) {}},
@@ -95,17 +103,6 @@ std::string take_characters(std::string& held, Invalid invalid, bool is_end) {
 }  // namespace
 
 std::span<const StepKind<TokenDecoder>> decoder_kinds() { return kDecoders; }
-
-TokenDecoder::Step wordpiece_decoding(std::string prefix, bool cleanup) {
-  return [prefix = std::move(prefix), cleanup](std::string& token, bool is_first) {
-    if (!is_first && token.starts_with(prefix)) {
-      token.erase(0, prefix.size());
-    } else if (!is_first) {
-      token.insert(0, " ");
-    }
-    if (cleanup) clean_up(token);
-  };
-}
 
 TokenDecoder sentencepiece_decoder(const SentencePieceFile& file) {
   std::map<std::string, std::string, std::less<>> texts;  // of pieces that are no text themselves

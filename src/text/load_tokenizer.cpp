@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 enum class Family : std::uint8_t { other, plain, gpt2, bert, t5, gpt_sw3 };
 constexpr std::pair<std::string_view, Family> kClasses[] = {
     {"PreTrainedTokenizer", Family::plain}, {"TokenizersBackend", Family::plain},
-    {"GPT2Tokenizer", Family::gpt2},        {"CodeGenTokenizer", Family::gpt2},
+    {"CodeGenTokenizer", Family::gpt2},     {"GPT2Tokenizer", Family::gpt2},
     {"BertTokenizer", Family::bert},        {"T5Tokenizer", Family::t5},
     {"GPTSw3Tokenizer", Family::gpt_sw3}};
 
@@ -29,17 +29,15 @@ struct MainFile {
   const char* name;
   const char* merges;  // the file that is read with it, or nullptr
   TokenizerReader* read;
-  Family family = Family::other;  // if tokenizer_config.json names none
-  const char* expected = "";      // the class that it may name; "": any one
+  Family family = Family::other;  // that of the class, unless any class will do
 };
 constexpr MainFile kMainFiles[] = {
-    {"spiece.model", nullptr, read_sentencepiece_model, Family::t5, "'T5Tokenizer'"},
+    {"spiece.model", nullptr, read_sentencepiece_model, Family::t5},
     {"tokenizer.json", nullptr, read_tokenizer_json},
     {"aitextgen.tokenizer.json", nullptr, read_tokenizer_json},
-    {"vocab.json", "merges.txt", read_vocabulary, Family::gpt2, "'GPT2Tokenizer'"},
-    {"aitextgen-vocab.json", "aitextgen-merges.txt", read_vocabulary, Family::gpt2,
-     "'GPT2Tokenizer'"},
-    {"vocab.txt", nullptr, read_bert_vocabulary, Family::bert, "'BertTokenizer'"}};
+    {"vocab.json", "merges.txt", read_vocabulary, Family::gpt2},
+    {"aitextgen-vocab.json", "aitextgen-merges.txt", read_vocabulary, Family::gpt2},
+    {"vocab.txt", nullptr, read_bert_vocabulary, Family::bert}};
 
 /// The files of one folder, or a list of files in memory. Records the names of those that were
 /// read.
@@ -90,13 +88,15 @@ Family family_of(const JsonFields& config, const MainFile& main) {
   if (name.empty()) return main.family;
   if (name.ends_with("Fast")) name.erase(name.size() - 4);
   Family family = Family::other;
+  std::string expected;
   for (const auto& [known, its_family] : kClasses) {
     if (name == known) family = its_family;
+    if (its_family == main.family) expected = quote(known);
   }
   const bool is_right = family == main.family || main.family == Family::other ||
                         (main.family == Family::gpt2 && family == Family::plain) ||
                         (main.family == Family::t5 && family == Family::gpt_sw3);
-  if (!is_right) config.refuse("tokenizer_class", main.expected, ErrorCode::unsupported);
+  if (!is_right) config.refuse("tokenizer_class", expected, ErrorCode::unsupported);
   return family;
 }
 
@@ -124,15 +124,11 @@ void patch_parts(json& root, const JsonFields& config, Family family) {
 // The special tokens in the order in which HuggingFace's transformers assigns ids to those that
 // have none, and what the families take for those that no file names.
 struct SpecialName {
-  const char* name;
-  const char* gpt2;
-  const char* bert;
-  const char* t5;
+  const char *name, *gpt2, *bert, *t5;
 };
-constexpr const char* kEndOfText = "<|endoftext|>";
-constexpr SpecialName kSpecialNames[] = {{"bos_token", kEndOfText, "", ""},
-                                         {"eos_token", kEndOfText, "", "</s>"},
-                                         {"unk_token", kEndOfText, "[UNK]", "<unk>"},
+constexpr SpecialName kSpecialNames[] = {{"bos_token", "<|endoftext|>", "", ""},
+                                         {"eos_token", "<|endoftext|>", "", "</s>"},
+                                         {"unk_token", "<|endoftext|>", "[UNK]", "<unk>"},
                                          {"sep_token", "", "[SEP]", ""},
                                          {"pad_token", "", "[PAD]", "<pad>"},
                                          {"cls_token", "", "[CLS]", ""},
@@ -290,10 +286,7 @@ std::shared_ptr<const Tokenizer::Impl> load_from(Folder folder) {
   const SpecialIds ids = read_side_files(config, folder, family, *tokenizer);
   tokenizer->files = std::move(folder.files);
   add_tokens_of_class(config, ids, main, family, *tokenizer);
-  std::array<TextBuffer, 2> buffers;
-  tokenizer->added.prepare([&](std::string_view text) {
-    return std::string(normalize({text}, tokenizer->normalizer, false, buffers).text);
-  });
+  tokenizer->added.prepare(tokenizer->normalizer);
   tokenizer->description = describe(*tokenizer);
   return tokenizer;
 }

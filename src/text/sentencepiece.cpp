@@ -84,7 +84,6 @@ Precompiled::Match first_match(const SentencePieceNormalizer& rules, std::string
   }
   const Precompiled::Match match = rules.precompiled_charsmap.match(text);
   if (match.length > 0) return match;
-  if (static_cast<signed char>(text[0]) >= 0) return {text.substr(0, 1), 1};
   const Utf8Char c = decode_utf8(text);
   if (c.kind != Utf8Char::Kind::valid) return {kReplacementCharacter, 1};
   return {text.substr(0, c.length), c.length};

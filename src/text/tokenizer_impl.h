@@ -179,10 +179,6 @@ struct TokenDecoder {
 /// Returns the step of SentencePiece for a file.
 [[nodiscard]] TokenDecoder sentencepiece_decoder(const SentencePieceFile& file);
 
-/// Returns the step of BERT: a space before each token that begins a word, but the first. With
-/// `cleanup`, there is none before a punctuation mark such as ".".
-[[nodiscard]] TokenDecoder::Step wordpiece_decoding(std::string prefix, bool cleanup);
-
 /// The types of the steps of a decoder.
 [[nodiscard]] std::span<const StepKind<TokenDecoder>> decoder_kinds();
 
@@ -222,9 +218,9 @@ class AddedTokens {
   /// PieceTrie::kMaxPieceBytes.
   TokenId declare(AddedToken token, bool replaces = false);
 
-  /// Must be called after the last `declare` and before `split`. `normalize` returns the normalized
-  /// form of a text. (A form longer than PieceTrie::kMaxPieceBytes is not matched.)
-  void prepare(const std::function<std::string(std::string_view)>& normalize);
+  /// Must be called after the last `declare` and before `split`, with the steps of the normalizer.
+  /// (A normalized form longer than PieceTrie::kMaxPieceBytes is not matched.)
+  void prepare(std::span<const Rewrite> normalizer);
 
   /// Divides a text into added tokens and the text between them, in linear time. Pass 0 is for the
   /// text itself, and pass 1 for each part of it without a token, after the normalizer. If

@@ -247,10 +247,7 @@ void read_parts(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   const bool is_byte_level = tokenizer.is_byte_level = n_byte_level == 1;
   TokenDecoder& decoder = tokenizer.decoder;
   read_part(root, "decoder", "decoders", decoder_kinds(), decoder);
-  if (!root.find("decoder")) {
-    decoder.steps.push_back(wordpiece_decoding("", false));
-  } else if (is_byte_level ? !decoder.steps.empty() || decoder.byte_fallback
-                           : decoder.is_byte_level) {
+  if (is_byte_level ? !decoder.steps.empty() || decoder.byte_fallback : decoder.is_byte_level) {
     root.refuse("decoder", "ByteLevel if the pre_tokenizer has it, and only then",
                 ErrorCode::unsupported);
   }
