@@ -1,6 +1,8 @@
 #include "text/vocabulary.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cstring>
 
@@ -157,36 +159,37 @@ void Vocabulary::grow() {
   }
 }
 
-PieceTrie::PieceTrie(std::vector<Entry> entries) {
+PieceTrie::PieceTrie(std::vector<Entry> entries)
+    : nodes_(std::bit_ceil(4 * entries.size() + 1)), mask_(nodes_.size() - 1) {
   std::ranges::stable_sort(entries, {}, &Entry::first);
   struct Range {  // the entries that share the first `depth` bytes, which lead to the node
-    std::size_t begin, end, depth;
+    std::size_t node, begin, end, depth;
   };
-  std::vector<Range> ranges = {{0, entries.size(), 0}};  // by node
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    Node node = nodes_[i];
-    auto [begin, end, depth] = ranges[i];
-    if (i > 0) {
+  std::vector<Range> open = {{kRoot, 0, entries.size(), 0}};
+  while (!open.empty()) {
+    auto [node, begin, end, depth] = open.back();
+    open.pop_back();
+    if (node != kRoot) {
       // The texts are sorted, so all of them share what the first and the last one share.
       const std::string_view first = entries[begin].first.substr(depth);
       const std::string_view last = entries[end - 1].first.substr(depth);
       const auto more = std::ranges::mismatch(first, last).in1 - first.begin();
-      node.label = static_cast<std::uint32_t>(text_.size());
-      node.label_length = static_cast<std::uint32_t>(more);
-      text_.append(first, 0, node.label_length);
-      depth += node.label_length;
+      nodes_[node].label = static_cast<std::uint32_t>(text_.size());
+      nodes_[node].label_length = static_cast<std::uint32_t>(more);
+      text_.append(first, 0, nodes_[node].label_length);
+      depth += nodes_[node].label_length;
     }
-    while (begin < end && entries[begin].first.size() == depth) node.id = entries[begin++].second;
-    node.children = static_cast<std::uint32_t>(nodes_.size());
+    while (begin < end && entries[begin].first.size() == depth) {
+      nodes_[node].id = entries[begin++].second;
+    }
     while (begin < end) {
       const std::size_t first = begin;
       const char byte = entries[begin].first[depth];
       while (begin < end && entries[begin].first[depth] == byte) ++begin;
-      nodes_.push_back({.byte = static_cast<unsigned char>(byte)});
-      ranges.push_back({first, begin, depth + 1});
+      const std::size_t child = child_of(node, byte);
+      nodes_[child].key = node << 8 | static_cast<unsigned char>(byte);
+      open.push_back({child, first, begin, depth + 1});
     }
-    node.end = static_cast<std::uint32_t>(nodes_.size());
-    nodes_[i] = node;
   }
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -71,9 +70,10 @@ class Vocabulary {
   std::uint64_t secret_ = new_secret() >> 3;
 };
 
-/// Finds the pieces of a vocabulary that begin at one place of a text. This is a trie, in which a
-/// node that has one child and no piece is part of that child, so that there are fewer than two
-/// nodes for each piece, however long the pieces are. Immutable.
+/// Finds the pieces of a vocabulary that begin at one place of a text. This is a trie in a hash
+/// table, which has a node under the place of its parent and the byte that leads to it. A node that
+/// has one child and no piece is part of that child, so that there are fewer than two nodes for
+/// each piece, however long the pieces are. Immutable.
 class PieceTrie {
  public:
   using Entry = std::pair<std::string_view, TokenId>;
@@ -95,18 +95,16 @@ class PieceTrie {
   /// Calls visit(length, id) for each piece that `text` begins with, from short to long.
   template <class Visit>
   void for_each_prefix(std::string_view text, const Visit& visit) const {
-    const Node* node = nodes_.data();
+    std::size_t node = kRoot;
     for (std::uint32_t length = 0; length < text.size();) {
-      const auto byte = static_cast<unsigned char>(text[length++]);
-      const Node* const end = nodes_.data() + node->end;
-      node = std::lower_bound(nodes_.data() + node->children, end, byte,
-                              [](const Node& child, unsigned char b) { return child.byte < b; });
-      if (node == end || node->byte != byte) return;
-      if (const std::uint32_t more = node->label_length) {
-        if (text.compare(length, more, text_.data() + node->label, more) != 0) return;
+      node = child_of(node, text[length++]);
+      const Node& found = nodes_[node];
+      if (found.key == kEmpty) return;
+      if (const std::uint32_t more = found.label_length) {
+        if (text.compare(length, more, text_.data() + found.label, more) != 0) return;
         length += more;
       }
-      if (node->id >= 0) visit(length, node->id);
+      if (found.id >= 0) visit(length, found.id);
     }
   }
 
@@ -122,20 +120,32 @@ class PieceTrie {
 
   [[nodiscard]] bool is_empty() const noexcept { return nodes_.size() == 1; }
 
-  /// The number of nodes.
+  /// The size of the table, a small multiple of the number of pieces.
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
 
  private:
+  static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
+  static constexpr std::size_t kRoot = std::size_t{1} << 32;  // is not in the table
+
   struct Node {
+    std::uint64_t key = kEmpty;  // the place of its parent, and the byte that leads to it
     TokenId id = -1;
-    std::uint32_t children = 0;  // the place of the first child in nodes_; they ascend by `byte`
-    std::uint32_t end = 0;       // the place after the last child
-    std::uint32_t label = 0;     // the place in text_ of the bytes that lead to the node after
-    std::uint32_t label_length = 0;  // `byte`
-    unsigned char byte = 0;
+    std::uint32_t label = 0;  // the place in text_ of the bytes that lead to the node after the
+    std::uint32_t label_length = 0;  // first one
   };
 
-  std::vector<Node> nodes_ = std::vector<Node>(1);  // the root is the first one
+  // Returns the place of the child, or an empty place if there is none. The multiplier is secret,
+  // as in the table of merges.
+  [[nodiscard]] std::size_t child_of(std::size_t node, char byte) const noexcept {
+    const std::uint64_t key = node << 8 | static_cast<unsigned char>(byte);
+    std::size_t i = static_cast<std::size_t>((key * multiplier_) >> 32) & mask_;
+    while (nodes_[i].key != key && nodes_[i].key != kEmpty) i = (i + 1) & mask_;
+    return i;
+  }
+
+  std::vector<Node> nodes_ = std::vector<Node>(1);  // a power of two, at most half full
+  std::size_t mask_ = 0;                            // their number minus one
+  std::uint64_t multiplier_ = new_secret() | 1;
   std::string text_;
 };
 
