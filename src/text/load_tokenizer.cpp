@@ -3,9 +3,7 @@
 
 #include "base/fail.h"
 #include "base/file_source.h"
-#include "base/paths.h"
 #include "formats/model_files.h"
-#include "gpt2/model_files.h"
 #include "text/tokenizer_impl.h"
 
 namespace gpt2 {
