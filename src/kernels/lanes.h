@@ -43,6 +43,7 @@ template <class Vec, class T>
 template <class Vec, class T>
 [[gnu::always_inline]] inline Vec load(const T* p, Partial lanes, T fill = T{}) {
   T buffer[kLanes];
+#pragma GCC unroll 1  // unrolled, these steps were a quarter of the code of all kernels
   for (std::size_t i = 0; i < kLanes; ++i) buffer[i] = i < lanes.count ? p[i] : fill;
   return Vec::load(buffer);
 }
@@ -68,6 +69,7 @@ template <class Vec, class T>
 [[gnu::always_inline]] inline void store(T* p, Vec v, Partial lanes) {
   T buffer[kLanes];
   v.store(buffer);
+#pragma GCC unroll 1
   for (std::size_t i = 0; i < lanes.count; ++i) p[i] = buffer[i];
 }
 
