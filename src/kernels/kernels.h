@@ -313,6 +313,9 @@ struct Kernels {
   /// y[i] = exp(x[i] - max). Returns the sum of y, formed in 16 lanes. y may be x.
   float (*exp_sum)(float* y, const float* x, float max, std::size_t n) noexcept;
 
+  /// y[i] = ln y[i]. REQUIRES: y[i] is positive and normal.
+  ActivationKernel log;
+
   /// Random bits: words[4 * i + j] is word j of block number blocks[i] of Philox 4x32-10, a
   /// counter-based generator (Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as
   /// 1, 2, 3"). The words are a pure function of counter and key.

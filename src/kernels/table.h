@@ -114,6 +114,7 @@ inline constexpr Kernels kTable = {
     .attention_f16 = attention<Vec, F16>,
     .argmax = argmax<Vec>,
     .exp_sum = exp_sum<Vec>,
+    .log = activate<Vec, log>,
     .philox = philox<Vec>,
     .gumbel = gumbel<Vec>,
     .read_limit = {read_limit<Vec, 1>, read_limit<Vec, 2>, read_limit<Vec, 4>, read_limit<Vec, 8>},

@@ -11,8 +11,6 @@
 #include "base/system/threads.h"
 #include "generate/sampling/processor.h"
 #include "kernels/kernels.h"
-#include "kernels/vec_math.h"
-#include "kernels/vec_scalar.h"
 
 namespace gpt2 {
 
@@ -49,9 +47,8 @@ float exp_of(float x) {
 }
 
 float log_of(float x) {
-  float result;
-  store(&result, log(scalar::Vec(x)), Partial{1});
-  return result;
+  kernels().log(&x, 1);
+  return x;
 }
 
 // x = n ln 2 + r with |r| <= ln 2 / 2, so that e^x = 2^n e^r. Every step is an operation that IEEE
