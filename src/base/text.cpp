@@ -1,8 +1,10 @@
 #include "base/text.h"
 
 #ifndef __cpp_lib_to_chars
-#include <locale>
-#include <sstream>
+#include <locale.h>
+
+#include <cmath>
+#include <cstdlib>
 #endif
 
 namespace gpt2 {
@@ -31,10 +33,16 @@ bool read_floating(std::string_view text, Floating& value) {
   return error == std::errc{} && end == text.data() + text.size();
 #else  // Before version 20, libc++ cannot read floating-point numbers in this way.
   if (text.empty() || text.front() == '+') return false;
-  std::istringstream stream{std::string(text)};
-  stream.imbue(std::locale::classic());
-  stream >> std::noskipws >> value;
-  return stream && stream.peek() == std::istringstream::traits_type::eof();
+  if (text.find_first_not_of("+-.0123456789Ee") != text.npos) return false;
+  static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
+  const std::string copy(text);
+  char* end = nullptr;
+  if constexpr (std::is_same_v<Floating, float>) {
+    value = strtof_l(copy.c_str(), &end, c_locale);
+  } else {
+    value = strtod_l(copy.c_str(), &end, c_locale);
+  }
+  return end == copy.c_str() + copy.size() && std::isfinite(value);
 #endif
 }
 

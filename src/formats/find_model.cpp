@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <fstream>
-#include <iomanip>
 #include <system_error>
 #include <utility>
 
@@ -117,7 +115,8 @@ std::vector<fs::path> snapshots(const fs::path& cache, const std::string& model)
     const fs::path repository = cache / path_of("models--" + alias);
     const fs::path ref = repository / "refs" / path_of(revision);
     std::string commit = revision;
-    if (file_exists(ref)) std::ifstream(ref) >> std::setw(128) >> commit;
+    if (file_exists(ref)) commit = read_file(ref, 128);
+    commit.resize(std::min(commit.find_first_of("\r\n"), commit.size()));
     if (stays_below(commit)) found.push_back(repository / "snapshots" / path_of(commit));
   }
   return found;

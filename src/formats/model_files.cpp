@@ -1,7 +1,6 @@
 #include "formats/model_files.h"
 
 #include <algorithm>
-#include <fstream>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -9,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/paths.h"
+#include "base/system/files.h"
 #include "base/text.h"
 
 namespace gpt2 {
@@ -59,12 +59,14 @@ constexpr ForeignKind kForeignKinds[] = {
 
 // Returns the first bytes of a file, or "" if it cannot be read, or would wait for a writer.
 std::string begin_of(const fs::path& file) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(file, ignored)) return "";
   std::string bytes(64, '\0');
-  std::ifstream stream(file, std::ios::binary);
-  stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<std::size_t>(stream.gcount()));
+  try {
+    const ReadableFile readable(file);
+    if (readable.kind() != ReadableFile::Kind::regular) return "";
+    bytes.resize(readable.read(reinterpret_cast<std::byte*>(bytes.data()), bytes.size(), 0));
+  } catch (const FileFailure&) {
+    return "";
+  }
   return bytes;
 }
 

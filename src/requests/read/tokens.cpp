@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
 #include "base/fail.h"
@@ -20,9 +19,12 @@ std::vector<TokenId> parse_tokens(std::string text, std::size_t count, std::size
     reject("token ids: expected one list, found a '[' behind an id");
   }
   for (const char mark : {',', '[', ']'}) std::ranges::replace(text, mark, ' ');
-  std::istringstream words(std::move(text));
   std::vector<TokenId> tokens;
-  for (std::string word; words >> word;) {
+  constexpr std::string_view kSpaces = " \t\n\v\f\r";
+  std::size_t end = 0;
+  for (std::size_t at; (at = text.find_first_not_of(kSpaces, end)) != std::string::npos;) {
+    end = std::min(text.find_first_of(kSpaces, at), text.size());
+    const std::string_view word = std::string_view(text).substr(at, end - at);
     std::size_t id = 0;
     if (!read_number(word, id) || id >= count) {
       reject("token id ", before + tokens.size() + 1, ": expected a number from 0 to ", count - 1,
