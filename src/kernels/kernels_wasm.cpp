@@ -2,18 +2,10 @@
 #include "kernels/vec_wasm.h"
 
 // A module has to be small. Therefore each product has one of its walks, which hardly differ here,
-// because fma() takes most of the time, and only products and attention have fma() inlined.
+// because fma() takes most of the time, and only products with weights in f32 have fma() inlined.
 
 namespace gpt2 {
 namespace {
-
-struct SmallIsa : wasm::Isa {
-  using F = Float;
-  [[gnu::noinline]] static void fuse(const F (&a)[4], const F (&b)[4], F (&c)[4]) {
-    wasm::Isa::fuse(a, b, c);
-  }
-};
-using SmallVec = Floats<SmallIsa>;
 
 template <class Kernel>
 constexpr Walks<Kernel> one_of(const Walks<Kernel>& walks, std::size_t i) {
@@ -21,21 +13,19 @@ constexpr Walks<Kernel> one_of(const Walks<Kernel>& walks, std::size_t i) {
 }
 
 constexpr Kernels small_table() {
-  constexpr const Kernels& fast = kTable<wasm::Vec>;
-  Kernels table = kTable<SmallVec>;
+  constexpr const Kernels& fast = kTable<wasm::FastVec>;
+  Kernels table = kTable<wasm::Vec>;
   table.matmul_kn_f32 = one_of(fast.matmul_kn_f32, 1);
-  table.matmul_kn_f16 = one_of(fast.matmul_kn_f16, 1);
-  table.matmul_kn_bf16 = one_of(fast.matmul_kn_bf16, 1);
+  table.matmul_kn_f16 = one_of(table.matmul_kn_f16, 1);
+  table.matmul_kn_bf16 = one_of(table.matmul_kn_bf16, 1);
   table.matmul_chunks_kn_f32 = one_of(fast.matmul_chunks_kn_f32, 5);
-  table.matmul_chunks_kn_f16 = one_of(fast.matmul_chunks_kn_f16, 5);
-  table.matmul_chunks_kn_bf16 = one_of(fast.matmul_chunks_kn_bf16, 5);
+  table.matmul_chunks_kn_f16 = one_of(table.matmul_chunks_kn_f16, 5);
+  table.matmul_chunks_kn_bf16 = one_of(table.matmul_chunks_kn_bf16, 5);
   table.matmul_nk_f32 = one_of(fast.matmul_nk_f32, 1);
-  table.matmul_nk_f16 = one_of(fast.matmul_nk_f16, 1);
-  table.matmul_nk_bf16 = one_of(fast.matmul_nk_bf16, 1);
+  table.matmul_nk_f16 = one_of(table.matmul_nk_f16, 1);
+  table.matmul_nk_bf16 = one_of(table.matmul_nk_bf16, 1);
   table.matmul_int8 = one_of(table.matmul_int8, 0);
   table.matmul_int4 = one_of(table.matmul_int4, 0);
-  table.attention_f32 = fast.attention_f32;
-  table.attention_f16 = fast.attention_f16;
   for (auto& limit : table.read_limit) limit = nullptr;  // there is no gpt2 bench
   table.fma_limit = nullptr;
   table.dot_limit = nullptr;
@@ -45,6 +35,6 @@ constexpr Kernels small_table() {
 }  // namespace
 
 constinit const Kernels kWasmKernels = small_table();
-constinit const NormKernels kWasmNorm = kNormTable<SmallVec>;
+constinit const NormKernels kWasmNorm = kNormTable<wasm::Vec>;
 
 }  // namespace gpt2

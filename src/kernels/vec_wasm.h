@@ -21,32 +21,14 @@ struct Isa : Registers<16> {
   static constexpr std::size_t kQuantizedMaxRows = 2;
   static constexpr std::size_t kQuantizedVecs = 1;
 
-  // c = a * b + c, rounded once. There is no fused multiply-add that is exact, so this computes in
-  // f64. The product of two f32 is exact there, and the sum is rounded to 53 bits. Rounding it
-  // again, to the 24 bits of f32, can only be wrong if the f64 lies half way between two f32, or if
-  // the f32 is subnormal, which has fewer bits. This is rare, so that one branch suffices for all
-  // lanes, and then the f64 is made odd.
-  [[gnu::always_inline]] static void fuse(const Float (&a)[4], const Float (&b)[4], Float (&c)[4]) {
-    Float sum[4];
+  // a * b + c, rounded once. There is no fused multiply-add that is exact, so this computes in f64.
+  // The product of two f32 is exact there, and the sum is rounded to 53 bits. Rounding it again, to
+  // the 24 bits of f32, can only be wrong if the f64 lies half way between two f32, or if the f32
+  // is subnormal, which has fewer bits. This is rare, and then the f64 is made odd.
+  [[gnu::noinline]] static Float fma(Float a, Float b, Float c) {
     v128_t rare = wasm_i32x4_const_splat(0);
-    for (int i = 0; i < 4; ++i) {
-      const v128_t low = sum_of(v128_t(a[i]), v128_t(b[i]), v128_t(c[i]));
-      const v128_t high = sum_of(upper(a[i]), upper(b[i]), upper(c[i]));
-      const v128_t narrow = narrow_pair(low, high);
-      // The bits that f32 lacks are in the lower halves of the f64.
-      const v128_t rest = wasm_v128_and(wasm_i32x4_shuffle(low, high, 0, 2, 4, 6),
-                                        wasm_i32x4_const_splat(0x1fffffff));
-      const v128_t is_half = wasm_i32x4_eq(rest, wasm_i32x4_const_splat(0x10000000));
-      const v128_t magnitude = wasm_v128_and(narrow, wasm_i32x4_const_splat(0x7fffffff));
-      const v128_t is_subnormal = wasm_u32x4_lt(
-          wasm_i32x4_sub(magnitude, wasm_i32x4_const_splat(1)), wasm_i32x4_const_splat(0x7fffff));
-      rare = wasm_v128_or(rare, wasm_v128_or(is_half, is_subnormal));
-      sum[i] = Float(narrow);
-    }
-    if (wasm_v128_any_true(rare)) [[unlikely]] {
-      for (int i = 0; i < 4; ++i) sum[i] = round_once(a[i], b[i], c[i]);
-    }
-    for (int i = 0; i < 4; ++i) c[i] = sum[i];
+    const Float sum = fused(a, b, c, rare);
+    return wasm_v128_any_true(rare) ? round_once(a, b, c) : sum;
   }
 
   static Int high_product(Int a, std::uint32_t factor) {
@@ -56,7 +38,7 @@ struct Isa : Registers<16> {
     return Int(wasm_i32x4_shuffle(low, high, 1, 3, 5, 7));
   }
 
-  static Float widen(const F16* p, std::size_t i) {
+  [[gnu::noinline]] static Float widen(const F16* p, std::size_t i) {
     const Int bits = Int(wasm_u32x4_load16x4(p + i * 4));
     const Int rest = (bits & 0x7fffu) << 13;
     // The exponent of f32 has a bias that is larger by 112, and the product is normal.
@@ -91,7 +73,23 @@ struct Isa : Registers<16> {
     scalar::Isa::store_low_bytes(p, a);
   }
 
- private:
+ protected:
+  // a * b + c, right in the lanes where `rare` stays 0.
+  [[gnu::always_inline]] static Float fused(Float a, Float b, Float c, v128_t& rare) {
+    const v128_t low = sum_of(v128_t(a), v128_t(b), v128_t(c));
+    const v128_t high = sum_of(upper(a), upper(b), upper(c));
+    const v128_t narrow = narrow_pair(low, high);
+    // The bits that f32 lacks are in the lower halves of the f64.
+    const v128_t rest = wasm_v128_and(wasm_i32x4_shuffle(low, high, 0, 2, 4, 6),
+                                      wasm_i32x4_const_splat(0x1fffffff));
+    const v128_t is_half = wasm_i32x4_eq(rest, wasm_i32x4_const_splat(0x10000000));
+    const v128_t magnitude = wasm_v128_and(narrow, wasm_i32x4_const_splat(0x7fffffff));
+    const v128_t is_subnormal = wasm_u32x4_lt(
+        wasm_i32x4_sub(magnitude, wasm_i32x4_const_splat(1)), wasm_i32x4_const_splat(0x7fffff));
+    rare = wasm_v128_or(rare, wasm_v128_or(is_half, is_subnormal));
+    return Float(narrow);
+  }
+
   static v128_t upper(Float a) { return wasm_i64x2_shuffle(v128_t(a), v128_t(a), 1, 1); }
   static v128_t narrow_pair(v128_t low, v128_t high) {
     return wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero(low),
@@ -132,6 +130,23 @@ struct Isa : Registers<16> {
   }
 };
 
+/// The same with fma() inlined, and one branch for all registers.
+struct FastIsa : Isa {
+  using Float = Isa::Float;
+  [[gnu::always_inline]] static void fuse(const Float (&a)[4], const Float (&b)[4], Float (&c)[4]) {
+    Float sum[4];
+    v128_t rare = wasm_i32x4_const_splat(0);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) sum[i] = fused(a[i], b[i], c[i], rare);
+    if (wasm_v128_any_true(rare)) [[unlikely]] {
+      for (int i = 0; i < 4; ++i) sum[i] = round_once(a[i], b[i], c[i]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) c[i] = sum[i];
+  }
+};
+
 using Vec = Floats<Isa>;
+using FastVec = Floats<FastIsa>;
 
 }  // namespace gpt2::wasm
