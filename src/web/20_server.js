@@ -11,22 +11,19 @@ function opened(source = "models/gpt2-stories", name = "gpt2-stories") {
   return opening;
 }
 
+function refuse(error) {
+  throw error.name === "AbortError" ? error : new Refusal(sentence(error.message));
+}
+
 // Answers as the server does.
-async function ask(path, body, signal, onPart) {
-  try {
-    const model = await opened();
-    const request = body && JSON.parse(body);
-    if (path === "tokenize") return await model.tokenize(request);
-    const kind = { "v1/completions": "completions", inspect: "inspect_page" }[path];
-    if (kind) return await model.run(kind, request, { signal, onPart });
-    const { name, n_positions, options } = await model.describe();
-    if (path === "options") return { options };
-    const command = ["gpt2", "generate", "-m", name];
-    return { data: [{ id: name, max_model_len: n_positions, command }] };
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Refusal(sentence(error.message));
-  }
+async function ask(path, body = "{}", signal, onPart) {
+  const kinds = { tokenize: "tokenize", "v1/completions": "completions", inspect: "inspect_page" };
+  const run = (model) => model.run(kinds[path] ?? "describe", JSON.parse(body), { signal, onPart });
+  const answer = await opened().then(run).catch(refuse);
+  if (path in kinds) return answer;
+  const { name, n_positions, options } = answer;
+  const command = ["gpt2", "generate", "-m", name];
+  return { options, data: [{ id: name, max_model_len: n_positions, command }] };
 }
 
 const askJson = ask;
@@ -51,20 +48,15 @@ async function openFolder(folder) {
   const files = entries.filter((entry) => entry.isFile)
     .map((entry) => new Promise((resolve, reject) => entry.file(resolve, reject)));
   say(`Reading ${folder.name}\u2026`);
-  try {
-    const source = await Promise.all(files);
-    const model = await opening?.catch(() => null);
-    await (model ? model.load(source, { name: folder.name }) : opened(source, folder.name));
-  } catch (error) {
-    throw new Refusal(sentence(error.message));
-  } finally {
-    say("");
-  }
+  const source = await Promise.all(files);
+  const model = await opening?.catch(() => null);
+  await (model ? model.load(source, { name: folder.name }) : opened(source, folder.name));
   history.replaceState(null, "", location.pathname);  // a link is for the model before
   start();
 }
 addEventListener("dragover", (event) => event.preventDefault());
 addEventListener("drop", (event) => {
   event.preventDefault();
-  openFolder(event.dataTransfer.items[0]?.webkitGetAsEntry()).catch(showError);
+  openFolder(event.dataTransfer.items[0]?.webkitGetAsEntry()).catch(refuse).catch(showError)
+    .finally(() => say(""));
 });

@@ -8,19 +8,17 @@
 
 // A module of Node. Bundlers do not see this import, and leave it.
 const node = (name) => import(/* @vite-ignore */ "node:" + name);
-const isNode = typeof process !== "undefined" && process.versions?.node !== undefined;
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+const isNode = globalThis.process?.versions?.node !== undefined;
 
 export class Gpt2Error extends Error {
   constructor({ message, ...rest }) {
     super(message);
-    this.name = "Gpt2Error";
-    Object.assign(this, rest);  // type, param and code, as in the server's answers
+    Object.assign(this, rest, { name: "Gpt2Error" });  // type, param, code: as the server answers
   }
 }
 
-const fail = (message) => { throw new Gpt2Error({ message }); };
+const fail = (message, param) => { throw new Gpt2Error({ message, param }); };
+const failIn = (name) => (error) => fail(`${name}: ${error.message}`);
 
 const isAddress = (source) => typeof source === "string" || source instanceof URL;
 async function urlOf(where) {
@@ -28,77 +26,67 @@ async function urlOf(where) {
   return isNode ? (await node("url")).pathToFileURL(where) : new URL(where, location.href);
 }
 
-// A file is { name, size, chunks }: the chunks are arrays of bytes, one after another.
-const fileOfBytes = (name, bytes) => ({ name, size: bytes.length, chunks: [bytes] });
+const fileOf = (name, bytes) => ({ name, size: bytes.length, stream: () => [bytes] });
 
-// Returns the file at a URL, or null if there is none.
+// Returns the file at a URL, or null if there is none, as what a File has: name, size and stream(),
+// which gives arrays of bytes. The size is a guess: a server may tell that of what it compressed.
 async function fileAt(url, name) {
   if (url.protocol === "file:") {
     const { createReadStream, promises } = await node("fs");
     const found = await promises.stat(url).catch(() => null);
-    if (!found?.isFile()) return null;
-    return { name, size: found.size, chunks: createReadStream(url, { highWaterMark: 1 << 20 }) };
+    const stream = () => createReadStream(url, { highWaterMark: 1 << 20 });
+    return found?.isFile() ? { name, size: found.size, stream } : null;
   }
-  try {
-    const answer = await fetch(url);
-    if (answer.status === 429 || answer.status >= 500) fail(`the server's status is ${answer.status}`);
-    // Some servers answer with their first page instead of 404.
-    if (!answer.ok || answer.headers.get("Content-Type")?.startsWith("text/html")) return null;
-    const size = Number(answer.headers.get("Content-Length"));
-    if (!size || answer.headers.has("Content-Encoding") || !isWeights(name)) {
-      return fileOfBytes(name, new Uint8Array(await answer.arrayBuffer()));
-    }
-    return { name, size, chunks: answer.body, answer };  // whose body Node cancels if it is collected
-  } catch (error) {
-    return fail(`${name}: ${error.message}`);
-  }
+  const answer = await fetch(url).catch(failIn(name));
+  const { ok, status, headers } = answer;
+  if (status === 429 || status >= 500) fail(`${name}: the server's status is ${status}`);
+  // Some servers answer with their first page instead of 404.
+  if (!ok || headers.get("Content-Type")?.startsWith("text/html")) return null;
+  const size = Number(headers.get("Content-Length"));
+  // stream() refers to the answer, because Node cancels the body of an answer that it collects.
+  if (kWeights.test(name)) return { name, size, stream: () => answer.body };
+  return fileOf(name, new Uint8Array(await answer.arrayBuffer()));
 }
 
-// Writes a file to the array that target() returns each time, because memory that grows moves.
-async function copy(file, target) {
-  let at = 0;
-  for await (const chunk of file.chunks) {
-    if (at + chunk.length <= file.size) target().set(chunk, at);
-    at += chunk.length;
-  }
-  if (at !== file.size) fail(`${file.name}: expected ${file.size} bytes, found ${at}`);
+// Returns the JSON of a request. JSON has null for NaN, as if the option were absent.
+function jsonOf(request) {
+  let option = "the request";
+  return String(JSON.stringify(request, function (name, value) {
+    if (this === request) option = name;
+    if (typeof value !== "number" || Number.isFinite(value)) return value;
+    return fail(`${option}: expected a number, found ${value}`, option);
+  }));
 }
 
-// What the module imports: the little of a system that a C++ library asks for.
-function system(memory, random) {
-  const known = {
-    clock_time_get(clock, precision, at) {
-      const now = clock === 0 ? Date.now() : performance.now();
-      new DataView(memory().buffer).setBigUint64(at, BigInt(Math.round(now * 1e6)), true);
-      return 0;
-    },
-    random_get(at, size) {
-      random.getRandomValues(new Uint8Array(memory().buffer, at, size));
-      return 0;
-    },
-  };
-  return new Proxy(known, { get: (all, name) => all[name] ?? (() => 52) });  // 52: not implemented
-}
+let module;  // compiled once
 
 async function compile() {
   const file = await fileAt(new URL("gpt2.wasm", import.meta.url), "gpt2.wasm")
     ?? fail("gpt2.wasm is not beside gpt2.mjs");
-  const bytes = new Uint8Array(file.size);
-  await copy(file, () => bytes);
-  return WebAssembly.compile(bytes);
+  const parts = [];
+  for await (const part of file.stream()) parts.push(part);
+  return WebAssembly.compile(await new Blob(parts).arrayBuffer());
 }
-let module;  // compiled once
 
 async function instantiate() {
   module ??= compile().catch((error) => { module = undefined; throw error; });
   const random = globalThis.crypto ?? (await node("crypto")).webcrypto;  // Node 18
   let wasm;
-  const imports = {};
-  const functions = system(() => wasm.memory, random);
-  for (const { module: from, name } of WebAssembly.Module.imports(await module)) {
-    (imports[from] ??= {})[name] = functions[name];
-  }
-  wasm = (await WebAssembly.instantiate(await module, imports)).exports;
+  // The little of a system that a C++ library asks for.
+  const system = {
+    clock_time_get(clock, precision, at) {
+      const now = clock === 0 ? Date.now() : performance.now();
+      new DataView(wasm.memory.buffer).setBigUint64(at, BigInt(Math.round(now * 1e6)), true);
+      return 0;
+    },
+    random_get(at, size) {
+      random.getRandomValues(new Uint8Array(wasm.memory.buffer, at, size));
+      return 0;
+    },
+  };
+  const functions = new Proxy(system, { get: (all, name) => all[name] ?? (() => 52) });  // ENOSYS
+  const modules = new Proxy({}, { get: () => functions });
+  wasm = (await WebAssembly.instantiate(await module, modules)).exports;
   wasm._initialize?.();
   return wasm;
 }
@@ -107,9 +95,9 @@ async function instantiate() {
 const kFiles = ["config.json", "generation_config.json", "tokenizer.json", "vocab.json", "vocab.txt",
   "merges.txt", "spiece.model", "tokenizer_config.json", "special_tokens_map.json",
   "added_tokens.json"];
-const isWeights = (name) => /^(model|pytorch_model|ckpt).*\.(safetensors|bin|pt|index\.json)$/.test(name);
+const kWeights = /^(model|pytorch_model|ckpt).*\.(safetensors|bin|pt|index\.json)$/;
 function filesAmong(names) {
-  const ours = names.filter((name) => kFiles.includes(name) || isWeights(name));
+  const ours = names.filter((name) => kFiles.includes(name) || kWeights.test(name));
   const isSafe = ours.some((name) => name.includes(".safetensors"));
   return ours.filter((name) => !(isSafe && name.includes(".bin")));  // the same weights
 }
@@ -126,44 +114,81 @@ async function filesIn(folder) {
   return weights ? [weights, ...await Promise.all(kFiles.map(at))] : [];
 }
 
+const refuse = (found) => fail("the source of a model: expected the URL of a folder, a list of "
+  + `File, or an object of names and Uint8Array, found ${found}`);
+
 // Returns the files for the URL of a folder, a list of File, or an object of names and bytes.
 async function filesOf(source) {
   if (isAddress(source)) {
-    const found = await filesIn(await urlOf(String(source).endsWith("/") ? source : source + "/"));
-    if (found.length === 0) fail(`${source}: no file of a model is there`);
-    return found.filter((file) => file !== null);
+    const folder = await urlOf(String(source).endsWith("/") ? source : source + "/");
+    const found = (await filesIn(folder)).filter((file) => file !== null);
+    return found.length > 0 ? found : fail(`${source}: no file of a model is there`);
   }
+  if (typeof source !== "object" || source === null) refuse(source);
   if (typeof source[Symbol.iterator] === "function") {
-    const files = new Map();  // by name; those of inner folders give way
-    for (const file of [...source].sort((a, b) => depthOf(b) - depthOf(a))) files.set(file.name, file);
-    return filesAmong([...files.keys()]).map((name) => files.get(name))
-      .map((file) => ({ name: file.name, size: file.size, chunks: file.stream() }));
+    const list = [...source];
+    if (!list.every((file) => file?.stream)) refuse("another list");
+    list.sort((a, b) => depthOf(b) - depthOf(a));  // files of inner folders give way
+    const files = Object.fromEntries(list.map((file) => [file.name, file]));
+    return filesAmong(Object.keys(files)).map((name) => files[name]);
   }
-  return Object.entries(source).map(([name, bytes]) => fileOfBytes(name, bytes));
+  return Object.entries(source).map(([name, bytes]) =>
+    bytes instanceof Uint8Array ? fileOf(name, bytes) : refuse(`${typeof bytes} for ${name}`));
 }
 
-class Model {
+// The functions of a model that are runs by another name.
+class Requests {
+  generate(request, options) { return this.run("generate", request, options); }
+  score(request, options) { return this.run("score", request, options); }
+  inspect(request, options) { return this.run("inspect", request, options); }
+  embed(request, options) { return this.run("embeddings", request, options); }
+
+  // Answers {"prompt"} with {"tokens", "count", "max_model_len"}.
+  tokenize(request) { return this.run("tokenize", request); }
+
+  // Answers {"tokens"} with {"prompt"}.
+  detokenize(request) { return this.run("detokenize", request); }
+
+  // Returns {"name", "n_positions", "options"}: the options of a request, with range and default.
+  describe() { return this.run("describe", {}); }
+}
+
+class Model extends Requests {
   #wasm;
   #model;
 
-  constructor(wasm) {
-    this.#wasm = wasm;
-  }
-
   async open(files, { name = "gpt2", dtype = "stored", tokenizer = true }) {
-    const places = [];
-    for (const file of files) {
-      const address = this.#allocate(file.size, file.name);
-      await copy(file, () => this.#bytes(address, file.size));
-      places.push({ name: file.name, address, size: file.size });
-    }
-    this.#model = this.#call("open", JSON.stringify({ name, dtype, tokenizer, files: places }));
+    this.#wasm = await instantiate();
+    const read = [];
+    for (const file of files) read.push(await this.#read(file).catch(failIn(file.name)));
+    this.#model = this.#call("open",
+      JSON.stringify({ name: `${name}`, dtype: `${dtype}`, tokenizer: !!tokenizer, files: read }));
   }
 
-  #allocate(size, name) {
-    if (size > 2 ** 32 - 2 ** 16) fail(`${name}: not enough memory`);
-    const address = this.#wasm.gpt2_web_allocate(Math.ceil((size + 1) / 64) * 64) >>> 0;
-    return address || fail(`${name}: not enough memory`);
+  // Reads a file to memory, where it stays, and returns where it is.
+  async #read(file) {
+    let { size } = file;
+    let address = this.#allocate(size);
+    let end = 0;
+    for await (const chunk of file.stream()) {
+      const begin = end;
+      end += chunk.length;
+      if (end > size) {
+        const before = address;
+        size = Math.ceil(end * 1.5);
+        address = this.#allocate(size);
+        this.#bytes(address, begin).set(this.#bytes(before, begin));
+        this.#wasm.gpt2_web_release(before);
+      }
+      this.#bytes(address + begin, chunk.length).set(chunk);
+    }
+    return { name: file.name, address, size: end };
+  }
+
+  #allocate(size) {
+    const bytes = Math.ceil((size + 1) / 64) * 64;
+    const address = bytes < 2 ** 32 && this.#wasm.gpt2_web_allocate(bytes) >>> 0;
+    return address || fail("not enough memory");
   }
 
   #bytes(address, size) {
@@ -176,8 +201,8 @@ class Model {
     const texts = [];
     const values = given.map((value) => {
       if (typeof value !== "string") return value;
-      const bytes = encoder.encode(value + "\0");
-      const at = this.#allocate(bytes.length, "the request");
+      const bytes = new TextEncoder().encode(value + "\0");
+      const at = this.#allocate(bytes.length);
       texts.push(at);
       this.#bytes(at, bytes.length).set(bytes);
       return at;
@@ -193,15 +218,21 @@ class Model {
 
   #text() {
     const at = this.#wasm.gpt2_web_text() >>> 0;
-    return decoder.decode(this.#bytes(at, this.#wasm.gpt2_web_size()));
+    return new TextDecoder().decode(this.#bytes(at, this.#wasm.gpt2_web_size()));
   }
 
   // Runs a request of one of the library's kinds: "generate", "completions", "chat", "embeddings",
-  // "score", "choices", "inspect" or "inspect_page". Calls onPart for each part of a stream, and
-  // onPiece({ index, text, token_id }) for each piece of a text.
+  // "score", "choices", "inspect" or "inspect_page", or answers "tokenize", "detokenize" or
+  // "describe". Calls onPart for each part of a stream, and onPiece({ index, text, token_id }) for
+  // each piece of a text.
   async run(kind, request, { onPiece, onPart, onProgress, signal } = {}) {
+    const given = [this.#model, String(kind), jsonOf(request)];
+    if (["tokenize", "detokenize", "describe"].includes(kind)) {
+      this.#call("answer", ...given);
+      return JSON.parse(this.#text());
+    }
     let heard = performance.now();
-    const run = this.#call("begin", this.#model, String(kind), String(JSON.stringify(request)));
+    const run = this.#call("begin", ...given);
     try {
       for (;;) {
         signal?.throwIfAborted();
@@ -224,25 +255,6 @@ class Model {
     }
   }
 
-  generate(request, options) { return this.run("generate", request, options); }
-  score(request, options) { return this.run("score", request, options); }
-  inspect(request, options) { return this.run("inspect", request, options); }
-  embed(request, options) { return this.run("embeddings", request, options); }
-
-  async #answer(what, request) {
-    this.#call("answer", this.#model, what, String(JSON.stringify(request)));
-    return JSON.parse(this.#text());
-  }
-
-  // Answers {"prompt"} with {"tokens", "count", "max_model_len"}.
-  tokenize(request) { return this.#answer("tokenize", request); }
-
-  // Answers {"tokens"} with {"prompt"}.
-  detokenize(request) { return this.#answer("detokenize", request); }
-
-  // Returns {"name", "n_positions", "options"}: the options of a request, with range and default.
-  describe() { return this.#answer("describe", {}); }
-
   // Frees the memory of the model. Nothing may be called afterwards.
   close() {
     this.#model = this.#wasm = null;  // all memory is that of #wasm
@@ -252,14 +264,8 @@ class Model {
 // Loads a model from the URL of its folder, from a list of File (a folder that was dropped onto a
 // page), or from an object of names and bytes. { dtype: "int8" } converts its weights.
 export async function load(source, options = {}) {
-  const files = await filesOf(source);
-  const model = new Model(await instantiate());
-  try {
-    await model.open(files, options);
-  } catch (error) {
-    model.close();
-    throw error;
-  }
+  const model = new Model();
+  await model.open(await filesOf(source), options);
   return model;
 }
 
@@ -267,42 +273,35 @@ export async function load(source, options = {}) {
 // model, and functions given to them are called as if the model were here.
 export async function loadInWorker(source, options = {}) {
   const worker = new Worker(new URL("worker.mjs", import.meta.url), { type: "module" });
-  const calls = new Map();
-  let last = 0;
+  const waiting = new Set();  // functions that reject the calls
   let ended;  // why the worker answers no more
   const end = (message) => {
     worker.terminate();
     ended = new Gpt2Error({ message });
-    for (const call of calls.values()) call.reject(ended);
-    calls.clear();
+    for (const reject of waiting) reject(ended);
   };
   worker.onerror = () => end("worker.mjs cannot be started");
-  worker.onmessage = ({ data: { id, event, value, error } }) => {
-    const call = calls.get(id);
-    if (event) return call?.options[event]?.(value);
-    calls.delete(id);
-    if (error === undefined) call.resolve(value);
-    else if (error.name === "AbortError") call.reject(call.options.signal.reason);
-    else call.reject(new Gpt2Error(error));
-  };
   const send = (method, given, { signal, ...functions } = {}) => new Promise((resolve, reject) => {
     if (ended || signal?.aborted) return reject(ended ?? signal.reason);
-    const id = ++last;
-    calls.set(id, { resolve, reject, options: { signal, ...functions } });
-    worker.postMessage({ id, method, given });
-    signal?.addEventListener("abort", () => worker.postMessage({ id, method: "abort" }));
+    const { port1: ours, port2: theirs } = new MessageChannel();
+    waiting.add(reject);
+    ours.onmessage = ({ data: { event, value, error } }) => {
+      if (event) return functions[event]?.(value);
+      waiting.delete(reject);
+      ours.close();
+      if (error === undefined) resolve(value);
+      else reject(error.name === "AbortError" ? signal.reason : new Gpt2Error(error));
+    };
+    worker.postMessage({ method, given, port: theirs }, [theirs]);
+    signal?.addEventListener("abort", () => ours.postMessage("abort"));
   });
-  const model = {
+  const model = Object.assign(new Requests(), {
     async load(from, options) {
       return send("load", [isAddress(from) ? (await urlOf(from)).href : from, options]);
     },
     run: (kind, request, rest) => send("run", [kind, request], rest),
     close: () => end("the model is closed"),
-  };
-  const others = ["generate", "score", "inspect", "embed", "tokenize", "detokenize", "describe"];
-  for (const method of others) {
-    model[method] = (request, rest) => send(method, [request], rest);
-  }
+  });
   await model.load(source, options).catch((error) => {
     model.close();
     throw error;

@@ -2,7 +2,6 @@
 
 import { load } from "./gpt2.mjs";
 
-const running = new Map();  // the AbortController of each call
 let model;
 
 async function replace(source, options) {
@@ -11,19 +10,16 @@ async function replace(source, options) {
   model = next;
 }
 
-self.onmessage = async ({ data: { id, method, given } }) => {
-  if (method === "abort") return running.get(id)?.abort();
+self.onmessage = async ({ data: { method, given, port } }) => {
   const controller = new AbortController();
-  running.set(id, controller);
-  const tell = (event) => (value) => self.postMessage({ id, event, value });
+  port.onmessage = () => controller.abort();
+  const tell = (event) => (value) => port.postMessage({ event, value });
   const options = { signal: controller.signal, onPiece: tell("onPiece"), onPart: tell("onPart"),
     onProgress: tell("onProgress") };
   try {
-    const value = await (method === "load" ? replace(...given) : model[method](...given, options));
-    self.postMessage({ id, value });
+    const value = await (method === "load" ? replace(...given) : model.run(...given, options));
+    port.postMessage({ value });
   } catch (error) {
-    self.postMessage({ id, error: { ...error, name: error.name, message: error.message } });
-  } finally {
-    running.delete(id);
+    port.postMessage({ error: { ...error, name: error.name, message: error.message } });
   }
 };

@@ -4,6 +4,7 @@ import { readFile, readdir } from "node:fs/promises";
 import { createServer } from "node:http";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
 import { casesOf, differences } from "./bits.mjs";
 
 const gpt2 = await import(pathToFileURL(process.argv[2] + "/gpt2.mjs"));
@@ -86,26 +87,46 @@ test("refuses what is wrong", () => withModel(bundled, {}, async (model) => {
   await refused(closed.generate({ prompt: "x" }), "closed");
   await refused(gpt2.load("no-such-folder"), "no-such-folder");
   await refused(gpt2.load(bundled, { dtype: "f8" }), "dtype");
+  await refused(gpt2.load(bundled, { dtype: 8 }), "dtype");
+  for (const number of [NaN, Infinity]) {
+    await refused(model.generate({ prompt: "x", top_p: number }), "top_p", `${number}`);
+    await refused(model.tokenize({ prompt: [1, number] }), "prompt", `${number}`);
+  }
+  const sources = { undefined, null: null, 5: 5, list: ["config.json"],
+    string: { "config.json": "{}" } };
+  for (const [found, source] of Object.entries(sources)) {
+    await refused(gpt2.load(source), "source", "URL", found);
+  }
 }));
 
 test("loads from a server", async () => {
   const files = await filesIn(bundled);
   files["generation_config.json"] = Buffer.from('{"eos_token_id": 13}');  // a text ends earlier
   const server = createServer(({ url }, answer) => {
-    const bytes = files[url.slice(1)];  // what is missing is answered as many sites do
-    answer.setHeader(...(bytes ? ["Content-Length", bytes.length] : ["Content-Type", "text/html"]));
-    answer.end(bytes ?? "<!doctype html>");
+    const [, how, name] = url.split("/");
     globalThis.gc?.();
+    if (!files[name]) {  // is answered as many sites do
+      answer.setHeader("Content-Type", "text/html");
+      return answer.end("<!doctype html>");
+    }
+    const bytes = how === "gzip" ? gzipSync(files[name]) : files[name];
+    if (how === "gzip") answer.setHeader("Content-Encoding", "gzip");
+    if (how !== "chunked") answer.setHeader("Content-Length", bytes.length);
+    if (how !== "cut" || name !== "model.safetensors") return answer.end(bytes);
+    answer.write(bytes.subarray(0, bytes.length >> 1), () => answer.destroy());
   });
   await new Promise((resolve) => server.listen(0, resolve));
   const write = (model) => model.generate({ prompt: "Once", max_new_tokens: 60, temperature: 0 });
   const url = `http://127.0.0.1:${server.address().port}/`;
   const [expected] = await withModel(files, {}, write);
-  for (let i = 0; i < 5; ++i) {
-    assert.deepEqual((await withModel(url, {}, write))[0].token_ids, expected.token_ids);
+  for (const how of ["whole", "whole", "whole", "gzip", "chunked"]) {
+    const [{ token_ids }] = await withModel(url + how, {}, write);
+    assert.deepEqual(token_ids, expected.token_ids, how);
   }
+  const broken = { name: "Gpt2Error", message: /^model.safetensors: [^\n]+$/ };
+  await assert.rejects(gpt2.load(url + "cut"), broken);
   delete files["model.safetensors"];
-  await assert.rejects(gpt2.load(url), { name: "Gpt2Error" });
+  await assert.rejects(gpt2.load(url + "whole"), { name: "Gpt2Error" });
   server.close();
 });
 

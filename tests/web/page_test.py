@@ -35,6 +35,22 @@ Promise.all([import("/tests/web/bits.mjs"), import("/%s/gpt2.mjs")]).then(async 
   return cases.length;
 })
 """
+WORKER = """
+import("./gpt2.mjs").then(async ({ loadInWorker }) => {
+  const model = await loadInWorker("models/gpt2-stories");
+  const write = (options, rest) => model.generate({ prompt: "Once", ...options }, rest);
+  let pieces = "";
+  const [{ text }] = await write({ max_new_tokens: 5 }, { onPiece: (one) => { pieces += one.text; } });
+  const controller = new AbortController();
+  const rest = { signal: controller.signal, onPiece: () => controller.abort("enough") };
+  const aborted = await write({ max_new_tokens: 200 }, rest).catch((reason) => reason);
+  const refused = await write({ top_p: NaN }).catch((error) => error.param);
+  const failed = await loadInWorker({}).catch((error) => error.name);
+  const pending = write().catch((error) => error.message);
+  model.close();
+  return [pieces !== "" && pieces === text, aborted, refused, failed, await pending];
+})
+"""
 # Files that a visitor drops, as the page sees them.
 DROP = """
 var drop = (name, files) => {
@@ -106,6 +122,10 @@ class PageTest(PageCase):
         browser.run("until(() => byId('model').value === 'mine', 'the model')")
         self.assertIn("Once", self.write(browser, "Once", 5))
         self.assertIn("-m mine", browser.run("byId('command').textContent"))
+
+    def test_has_a_model_in_a_worker(self):
+        self.assertEqual(self.open().run(WORKER),
+                         [True, "enough", "top_p", "Gpt2Error", "the model is closed"])
 
     def test_computes_the_bits_of_the_command(self):
         browser = self.open()
