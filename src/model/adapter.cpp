@@ -1,6 +1,7 @@
 #include "model/loading.h"
 
 #include <algorithm>
+#include <bitset>
 #include <cmath>
 #include <span>
 #include <string>
@@ -9,9 +10,9 @@
 
 #include "base/fail.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/team.h"
 #include "gpt2/runtime.h"
-#include "model/adapter_settings.h"
 #include "model/config_json.h"
 
 namespace gpt2 {
@@ -19,6 +20,107 @@ namespace {
 
 using Floats = std::vector<float>;
 using StoredTensors = std::map<std::string, const TensorTable::value_type*>;
+
+// -- The settings ---------------------------------------------------------------------------------
+
+// Keeps the order of the members of each object in the root.
+class OrderedTree : public JsonTree {
+ public:
+  using JsonTree::JsonTree;
+
+  bool key(std::string& name) override {
+    if (depth_ == 1) outer_ = name;
+    if (depth_ == 2) orders[outer_].push_back(name);
+    return JsonTree::key(name);
+  }
+
+  std::map<std::string, std::vector<std::string>> orders = {};
+
+ private:
+  std::string outer_;
+};
+
+// Throws unless merging the tensors is all that the adapter needs.
+void refuse_other_methods(const JsonFields& config) {
+  using enum ErrorCode;
+  if (config.required_string("peft_type") != "LORA") {
+    config.refuse("peft_type", "'LORA'", unsupported);
+  }
+  for (const char* key : {"layer_replication", "alora_invocation_tokens", "target_parameters",
+                          "use_qalora", "use_bdlora", "arrow_config"}) {
+    const nlohmann::json* const value = config.find(key);
+    const bool is_off = value == nullptr || value->empty() || *value == false;
+    if (!is_off) config.refuse(key, "an adapter without it", unsupported);
+  }
+  const nlohmann::json* const init = config.find("init_lora_weights");
+  if (init == nullptr || init->is_boolean()) return;
+  for (const char* name : {"gaussian", "eva", "orthogonal"}) {
+    if (is_text(*init, name)) return;
+  }
+  config.refuse("init_lora_weights",
+                "one that leaves the base as it is: convert the adapter with PEFT's "
+                "path_initial_model_for_weight_conversion",
+                unsupported);
+}
+
+// Reads rank_pattern or alpha_pattern, whose values are in these limits.
+template <class T, class... Limits>
+void read_patterns(OrderedTree& tree, const JsonFields& config, const char* key,
+                   std::vector<std::pair<std::string, T>>& patterns, Limits... limits) {
+  constexpr std::size_t kMaxPatterns = 1'000;
+  if (config.find(key) == nullptr) return;
+  const JsonFields object(*config.find(key), concat(config.where(), ": ", key),
+                          JsonFields::Null::refused);
+  const std::vector<std::string>& names = tree.orders[key];
+  if (names.size() > kMaxPatterns) fail(object.where(), "more than ", kMaxPatterns, " patterns");
+  for (const std::string& name : names) {
+    static_cast<void>(matches_module(name, "", object.where()));  // or throws
+    object.read(name, patterns.emplace_back(name, T()).second, limits...);
+  }
+}
+
+// The members of PEFT's adapter_config.json that matter for a merge, with PEFT's names.
+struct Settings {
+  std::size_t r = 8;
+  float lora_alpha = 8.0f;
+  bool use_rslora = false;
+  bool use_dora = false;
+  bool ensure_weight_tying = false;
+  // In the order of the file, because the first pattern that matches counts.
+  std::vector<std::pair<std::string, std::size_t>> rank_pattern = {};
+  std::vector<std::pair<std::string, float>> alpha_pattern = {};
+
+  // Throws Error(unsupported) for another method than LoRA, and for settings that change more than
+  // weights or the base.
+  Settings(const std::string& text, const std::string& where) {
+    constexpr std::size_t kMaxRank = 1'000'000;  // far above the rank of any matrix of a GPT-2
+    OrderedTree tree(where);
+    tree.read(text);
+    const JsonFields config(tree.root, where);
+    refuse_other_methods(config);
+    config.read("r", r, 1, kMaxRank);
+    config.read("lora_alpha", lora_alpha);
+    config.read("use_rslora", use_rslora);
+    config.read("use_dora", use_dora);
+    config.read("ensure_weight_tying", ensure_weight_tying);
+    read_patterns(tree, config, "rank_pattern", rank_pattern, std::size_t{1}, kMaxRank);
+    read_patterns(tree, config, "alpha_pattern", alpha_pattern);
+  }
+
+  // Returns the rank of a pair of matrices, and what their product counts. `path` is the module's
+  // name in the model that was trained: "transformer.h.0.attn.c_attn".
+  [[nodiscard]] std::pair<std::size_t, double> scaling_of(std::string_view path) const {
+    const auto find = [&](const auto& patterns, auto value) {
+      const auto matches = [&](const auto& entry) { return matches_module(entry.first, path, ""); };
+      const auto found = std::ranges::find_if(patterns, matches);
+      return found == patterns.end() ? value : found->second;
+    };
+    const std::size_t rank = find(rank_pattern, r);
+    const double divisor = static_cast<double>(rank);
+    return {rank, static_cast<double>(find(alpha_pattern, lora_alpha)) /
+                      (use_rslora ? std::sqrt(divisor) : divisor)};
+  }
+};
 
 // -- The tensors ----------------------------------------------------------------------------------
 
@@ -60,7 +162,8 @@ StoredTensors by_names_in_base(const Checkpoint& checkpoint) {
 struct LowRank {
   Floats up = {};    // (n, r)
   Floats down = {};  // (r, k)
-  Scaling scaling = {0, 0.0};
+  std::size_t r = 0;
+  double factor = 0.0;
   Floats magnitude = {};  // (n), or empty
 };
 
@@ -78,14 +181,13 @@ void apply(Team& team, float* y, const Weight& weight, const LowRank& change) {
   const bool is_kn = weight.layout == Weight::Layout::kn;
   const std::size_t of_k = is_kn ? weight.n : 1;
   const std::size_t of_n = is_kn ? 1 : weight.k;
-  const std::size_t r = change.scaling.r;
   std::vector<double> columns(static_cast<std::size_t>(team.size()) * weight.k);
   team.for_ranges(weight.n, kRun, [&](std::size_t begin, std::size_t end, int rank) {
     double* const column = columns.data() + static_cast<std::size_t>(rank) * weight.k;
     for (std::size_t n = begin; n < end; ++n) {
       for (std::size_t k = 0; k < weight.k; ++k) column[k] = y[n * of_n + k * of_k];
-      for (std::size_t i = 0; i < r; ++i) {
-        const double factor = change.scaling.factor * change.up[n * r + i];
+      for (std::size_t i = 0; i < change.r; ++i) {
+        const double factor = change.factor * change.up[n * change.r + i];
         const float* const row = change.down.data() + i * weight.k;
         for (std::size_t k = 0; k < weight.k; ++k) column[k] += factor * row[k];
       }
@@ -111,7 +213,7 @@ void require_finite(std::span<const float> values, const std::string& where, con
 // Takes the tensors one by one, for the parts of a transformer that for_each_tensor shows.
 class Merger {
  public:
-  Merger(const AdapterSettings& settings, std::string file, StoredTensors tensors)
+  Merger(const Settings& settings, std::string file, StoredTensors tensors)
       : settings_(settings), file_(std::move(file)), tensors_(std::move(tensors)) {}
 
   void merge(Weight& weight, const std::string& name, const Shape& shape) {
@@ -181,20 +283,21 @@ class Merger {
     const auto found = tensors_.find(tensors_.contains(a) ? a : b);
     if (found == tensors_.end()) return {};
     const std::string_view path = path_in_base(found->second->first);
-    const auto scaling = settings_.scaling_of(path.substr(0, path.find(module) + module.size()));
-    const std::string why = concat(", because r is ", scaling.r);
-    Floats down = require(a, Shape{scaling.r, is_table ? weight.n : weight.k}, why);
-    Floats up = require(b, Shape{is_table ? weight.k : weight.n, scaling.r}, why);
+    const auto [r, factor] =
+        settings_.scaling_of(path.substr(0, path.find(module) + module.size()));
+    const std::string why = concat(", because r is ", r);
+    Floats down = require(a, Shape{r, is_table ? weight.n : weight.k}, why);
+    Floats up = require(b, Shape{is_table ? weight.k : weight.n, r}, why);
     changed_ = module;
-    factor_ = scaling.factor;
-    if (is_table) return {transposed(down, scaling.r), transposed(up, weight.k), scaling, {}};
-    LowRank change{std::move(up), std::move(down), scaling, {}};
+    factor_ = factor;
+    if (is_table) return {transposed(down, r), transposed(up, weight.k), r, factor, {}};
+    LowRank change{std::move(up), std::move(down), r, factor, {}};
     if (!settings_.use_dora) return change;
     change.magnitude = require(module + ".lora_magnitude_vector", Shape{weight.n});
     return change;
   }
 
-  const AdapterSettings& settings_;
+  const Settings& settings_;
   std::string file_;
   StoredTensors tensors_;  // not taken yet
   Team team_{thread_count()};
@@ -215,10 +318,47 @@ void untie(Transformer& transformer, const StoredTensors& tensors) {
 
 }  // namespace
 
+bool matches_module(std::string_view pattern, std::string_view name, std::string_view where) {
+  using Places = std::bitset<256>;  // bit i is the place before the character i of the name
+  const auto refuse = [&] {
+    fail(ErrorCode::unsupported, where, "the pattern ", quote(pattern),
+         " is not supported; expected a name, with . \\. \\d * + | and ^ at the beginning");
+  };
+  constexpr std::string_view kSpecial = "\\*+?()[]{}^$|";
+  if (pattern.size() >= Places().size() || name.size() >= Places().size()) refuse();
+  if (const std::size_t bar = pattern.find('|'); bar != pattern.npos) {
+    const bool is_first = matches_module(pattern.substr(0, bar), name, where);
+    return matches_module(pattern.substr(bar + 1), name, where) || is_first;
+  }
+  // The places that each way to match the pattern so far has reached, so the time is polynomial.
+  Places reached = 1;
+  const bool is_anchored = pattern.starts_with('^');
+  for (std::size_t i = 0; i < name.size(); ++i) reached[i + 1] = !is_anchored && name[i] == '.';
+  for (std::size_t i = is_anchored; i < pattern.size(); ++i) {
+    const bool is_escaped = pattern[i] == '\\' && i + 1 < pattern.size();
+    const char c = pattern[is_escaped ? ++i : i];
+    if (is_escaped ? c != '.' && c != 'd' : kSpecial.find(c) != kSpecial.npos) refuse();
+    const auto matches = [&](char other) {
+      if (is_escaped && c == 'd') return other >= '0' && other <= '9';
+      return other == c || (c == '.' && !is_escaped);
+    };
+    const char next = i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    const bool repeats = next == '*' || next == '+';
+    i += repeats;
+    Places ends = next == '*' ? reached : Places();
+    for (std::size_t at = 0; at < name.size(); ++at) {
+      const bool is_here = reached[at] || (repeats && ends[at]);
+      if (is_here && matches(name[at])) ends[at + 1] = true;
+    }
+    reached = ends;
+  }
+  return reached[name.size()];
+}
+
 MergedMatrices merge_adapter(Transformer& transformer, const ModelFiles& files) {
   const std::string where = files.adapter.string();
   const std::string config = read_file(files.adapter, kMaxConfigBytes, files.source);
-  const AdapterSettings settings = AdapterSettings::parse(config, where);
+  const Settings settings(config, where);
   if (transformer.config.quantized != WeightType::stored) {
     fail(ErrorCode::unsupported, where, "the weights of its base are ",
          name_of(transformer.config.quantized), ": give the model that the base was made from");

@@ -59,6 +59,12 @@ using MergedMatrices = std::map<const std::byte*, std::shared_ptr<AlignedBuffer<
 /// finite. REQUIRES: files.adapter is not empty.
 [[nodiscard]] MergedMatrices merge_adapter(Transformer& transformer, const ModelFiles& files);
 
+/// Returns whether Python's re.match(r"(.*\.)?(PATTERN)$", name) finds a match, as PEFT decides
+/// which modules a key of rank_pattern means. Throws Error(unsupported), whose message begins with
+/// `where`, for patterns with other than literal characters, . \. \d * + | and ^ at a beginning.
+[[nodiscard]] bool matches_module(std::string_view pattern, std::string_view name,
+                                  std::string_view where);
+
 /// Makes the transformer own those of the matrices that it still uses after convert_all(), and
 /// counts them as converted.
 void keep_used(Transformer& transformer, const MergedMatrices& matrices);

@@ -15,7 +15,7 @@
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
 #include "gpt2/tokenizer.h"
-#include "model/adapter_settings.h"
+#include "model/loading.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/passes.h"
@@ -138,7 +138,7 @@ TEST_CASE("patterns of modules match as in PEFT") {
     CHECK(matches_module(pattern, name, "") == matches);
   }
   for (const char* pattern :
-       {"(a|b)", "a)", "[01]", "*", "a**", "a{2}", "\\w", "a?", "a\\", "a^", "a$"}) {
+       {"(a)", "a)", "[01]", "*", "a**", "a{2}", "\\w", "a?", "a\\", "a^", "a$"}) {
     CAPTURE(pattern);
     check_refused([&] { (void)matches_module(pattern, "h", "f"); }, {"f: ", pattern},
                   ErrorCode::unsupported);
