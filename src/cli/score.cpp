@@ -106,18 +106,12 @@ ScoreSettings read_score_settings(const Arguments& arguments) {
 
 // Returns the options for this model. Throws UsageError if they are out of its range.
 ScoreOptions resolved(const ScoreOptions& options, const Config& config) {
-  if (options.context > config.n_positions) {
-    throw UsageError("--context",
-                     concat("expected at most ", config.n_positions,
-                            ", because the model has as many positions, found ", options.context));
-  }
-  const std::size_t context = options.context == 0 ? config.n_positions : options.context;
-  if (options.stride > context) {
-    throw UsageError("--stride", concat("expected at most ", context,
-                                        ", the tokens of a window, found ", options.stride));
-  }
   check_logprobs(options.top_logprobs, config);
-  return options.resolved(config);
+  try {
+    return options.resolved(config);
+  } catch (const Error& error) {
+    throw UsageError(concat("--", error.what()));
+  }
 }
 
 struct Scorer {

@@ -416,9 +416,9 @@ TEST_CASE("score refuses what it cannot do in one line") {
   const std::string both = "cannot be combined with";
   for (const auto& [arguments, facts] : std::vector<std::pair<Words, Words>>{
            {{"--context", "1"}, {"--context", "from 2 to 1073741824", "'1'"}},
-           {{"--context", "513"}, {"--context", "at most 512"}},
-           {{"--stride", "513"}, {"--stride", "at most 512"}},
-           {{"--context", "9", "--stride", "10"}, {"--stride", "at most 9"}},
+           {{"--context", "513"}, {"--context: ", "512"}},
+           {{"--stride", "513"}, {"--stride: ", "512"}},
+           {{"--context", "9", "--stride", "10"}, {"--stride: ", "9", "10"}},
            {{"--logprobs", "4097"}, {"--logprobs", "from 0 to 4096"}},
            {{"a", "b"}, {"'b'"}},
            {{"--jsonl", "--choices"}, {both}},

@@ -332,7 +332,7 @@ TEST_CASE("scoring refuses options out of range and tokens outside the vocabular
   };
   refuses({}, {.context = 302}, {"context", "2 to", "301", "got 302"});
   refuses({}, {.context = 1}, {"context", "got 1"});
-  refuses({}, {.context = 20, .stride = 21}, {"stride", "1 to", "20", "got 21"});
+  refuses({}, {.context = 20, .stride = 21}, {"stride", "1 to", "20", "21"});
   refuses({}, {.top_logprobs = 204}, {"204", "203"});
   for (const TokenId id : {-1, 203}) {
     refuses({{1, 2}, {1, 2, id}}, {}, {"text 2, token 3", "0 to 202", std::to_string(id)});

@@ -60,13 +60,13 @@ ScoreOptions ScoreOptions::resolved(const Config& config) const {
   ScoreOptions options = *this;
   if (options.context == 0) options.context = config.n_positions;
   if (options.context < 2 || options.context > config.n_positions) {
-    reject("the context of a score must be from 2 to the model's ", config.n_positions,
-           " positions, got ", options.context);
+    reject("context: expected from 2 to the model's ", config.n_positions, " positions, found ",
+           options.context);
   }
   if (options.stride == 0) options.stride = std::min<std::size_t>(512, options.context / 2);
   if (options.stride > options.context) {
-    reject("the stride of a score must be from 1 to its context of ", options.context,
-           " tokens, got ", options.stride);
+    reject("stride: expected from 1 to the context of ", options.context, " tokens, found ",
+           options.stride);
   }
   check_top_logprobs(options.top_logprobs, config.vocab_size);
   return options;
