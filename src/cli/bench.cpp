@@ -213,9 +213,8 @@ Examples:
 
 struct BenchSettings {
   std::string size = "124M";
-  std::string model;
+  std::string model;  // "": a random model of that size
   std::string base;
-  bool is_random = true;  // measure a random model of that size instead of that model
   std::vector<std::string> dtypes;
   EngineOptions engine;
   std::size_t repetitions = 5;
@@ -261,7 +260,7 @@ struct Subject {
 // Returns a model of random weights with the sizes of one that OpenAI published, or the model that
 // --model names.
 Subject subject_of(const BenchSettings& settings) {
-  if (settings.is_random) {
+  if (settings.model.empty()) {
     return {.name = settings.size + " parameters of random weights",
             .config = published_config(settings.size)};
   }
@@ -402,7 +401,6 @@ BenchSettings read_bench_settings(const Arguments& arguments) {
                      "How often to measure each row");
   options.add_switch("--json", settings.as_json, "Print one JSON object instead of text");
   options.parse(arguments);
-  settings.is_random = !options.has("--model");
   return settings;
 }
 

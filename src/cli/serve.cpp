@@ -237,14 +237,6 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
   return served;
 }
 
-// Says so if programs on other machines may use the server without a key.
-void note_open_host(const serve::Server& server, const serve::ServerOptions& options) {
-  if (server.is_local() || !options.service.access.keys.empty()) return;
-  print_error(
-      "every program that reaches this machine may use the server: --api-key-file gives "
-      "it keys");
-}
-
 }  // namespace
 
 int serve(const Arguments& arguments) {
@@ -264,7 +256,11 @@ int serve(const Arguments& arguments) {
   }
   serve::Server server(std::move(models), settings.server);
   write_stdout(server.url() + '\n');
-  note_open_host(server, settings.server);
+  if (!server.is_local() && settings.server.service.access.keys.empty()) {
+    print_error(
+        "every program that reaches this machine may use the server: --api-key-file gives "
+        "it keys");
+  }
   if (!progress_is_silent())
     print_error(concat("serving ", counted(settings.models.size(), "model"),
                        "; Ctrl-C or SIGTERM ends it"));

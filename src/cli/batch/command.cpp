@@ -20,12 +20,6 @@ namespace {
 // script that restarts failed runs does not loop forever.
 constexpr int kLinesWithErrors = 3;
 
-void print_share(const BatchSettings& settings, const std::string& output) {
-  const Shard& shard = settings.shard;
-  print_error(concat("share ", shard.index, " of ", shard.count, " (", shard.source, "): writing ",
-                     output));
-}
-
 void print_summary(const BatchSummary& summary, const OutputFile& output, bool openai,
                    double seconds) {
   print_error(
@@ -61,7 +55,10 @@ int batch(const Arguments& arguments) {
     if (tokenizer) tokenizer->require_match(model.config());
   }
 
-  if (shard.is_share()) print_share(settings, name);
+  if (shard.is_share()) {
+    print_error(concat("share ", shard.index, " of ", shard.count, " (", shard.source,
+                       "): writing ", name));
+  }
   OutputFile output(name, input);
   const Engine engine(model, settings.model.engine);
   note_interrupts();
