@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -17,7 +16,6 @@
 #include "cli/commands.h"
 #include "cli/lines.h"
 #include "cli/model.h"
-#include "cli/replaceable.h"
 #include "cli/terminal/console.h"
 #include "requests/answer/inspection.h"
 #include "requests/read/tokens.h"
@@ -52,12 +50,6 @@ struct InspectSettings {
   std::vector<std::string> changes[std::size(PassChange::kNames)];  // the places, by kind
 };
 
-std::string option_of(std::size_t kind) {
-  std::string option = concat("--", PassChange::kNames[kind]);
-  std::ranges::replace(option, '_', '-');
-  return option;
-}
-
 void add_changes(Options& options, InspectSettings& settings) {
   constexpr std::pair<const char*, const char*> kForms[] = {
       {"N", "Block N, from 0, adds nothing to the residual stream"},
@@ -69,7 +61,8 @@ void add_changes(Options& options, InspectSettings& settings) {
     const auto set = [&places = settings.changes[kind]](const std::string& place) {
       places.push_back(place);
     };
-    options.add(option_of(kind), kForms[kind].first, kForms[kind].second, set).is_repeatable = true;
+    options.add(option_name(PassChange::kNames[kind]), kForms[kind].first, kForms[kind].second, set)
+        .is_repeatable = true;
   }
 }
 
@@ -111,8 +104,8 @@ InspectionRequest read_request(const InspectSettings& settings, const Config& co
   try {
     for (std::size_t kind = 0; kind < std::size(settings.changes); ++kind) {
       for (const std::string& place : settings.changes[kind]) {
-        request.changes.push_back(
-            read_change(static_cast<PassChange::Kind>(kind), place, config, option_of(kind)));
+        request.changes.push_back(read_change(static_cast<PassChange::Kind>(kind), place, config,
+                                              option_name(PassChange::kNames[kind])));
       }
     }
   } catch (const Error& error) {

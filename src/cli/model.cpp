@@ -9,14 +9,7 @@
 namespace gpt2::cli {
 namespace {
 
-Option& add_name(Options& options, const std::string& names, const std::string& form,
-                 std::string& name, const std::string& help) {
-  const auto set = [option = names.substr(names.find(',') + 1), &name](const std::string& text) {
-    if (text.empty()) throw UsageError(option, "expected a directory, a file or a name, found ''");
-    name = text;
-  };
-  return options.add(names, form, help, set);
-}
+constexpr const char* kModelForms = "a directory, a file or a name";
 
 }  // namespace
 
@@ -27,18 +20,21 @@ void ModelSettings::find() {
 }
 
 Option& add_model_option(Options& options, std::string& name) {
-  return add_name(options, "-m,--model", "MODEL", name,
-                  "A directory, a file in it, or a name (default: the bundled model)");
+  return options.add_file("-m,--model", name,
+                          "A directory, a file in it, or a name (default: the bundled model)",
+                          "MODEL", kModelForms);
 }
 
 void add_base_option(Options& options, std::string& base) {
-  add_name(options, "--base", "MODEL", base,
-           "The base of a LoRA adapter (default: the model that the adapter names)");
+  options.add_file("--base", base,
+                   "The base of a LoRA adapter (default: the model that the adapter names)",
+                   "MODEL", kModelForms);
 }
 
 void add_tokenizer_option(Options& options, std::string& name) {
-  add_name(options, "--tokenizer", "DIR|NAME", name,
-           "Take the tokenizer of this directory or model (default: the model's own)");
+  options.add_file("--tokenizer", name,
+                   "Take the tokenizer of this directory or model (default: the model's own)",
+                   "DIR|NAME", kModelForms);
 }
 
 Option& add_dtype_option(Options& options, WeightType& dtype) {

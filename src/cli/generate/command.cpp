@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <exception>
 #include <future>
 #include <optional>
 #include <string>
@@ -13,7 +12,6 @@
 #include "cli/generate/settings.h"
 #include "cli/generate/texts.h"
 #include "cli/lines.h"
-#include "cli/replaceable.h"
 #include "cli/terminal/console.h"
 #include "gpt2/generate.h"
 #include "gpt2/runtime.h"
@@ -67,33 +65,24 @@ bool gains_from_draft(const Model& model, const GenerationOptions& options) {
 // Makes an int4 copy of a model on a separate thread, so that the text need not wait for it.
 class BackgroundDraft {
  public:
-  explicit BackgroundDraft(const Model& model) : model_(model) {}
+  explicit BackgroundDraft(const Model& model)
+      : work_([model] { return model.to(WeightType::int4); }) {}
 
   // Waits for the thread if it was started.
   ~BackgroundDraft() {
     if (thread_.joinable()) thread_.join();
   }
-  BackgroundDraft(const BackgroundDraft&) = delete;
-  BackgroundDraft& operator=(const BackgroundDraft&) = delete;
 
   // For GenerationOptions::pending_draft.
-  [[nodiscard]] std::shared_future<Model> future() { return promise_.get_future(); }
+  [[nodiscard]] std::shared_future<Model> future() { return work_.get_future(); }
 
   // Starts the thread. Later calls do nothing.
   void start() {
-    if (thread_.joinable()) return;
-    thread_ = std::thread([this] {
-      try {
-        promise_.set_value(model_.to(WeightType::int4));
-      } catch (...) {
-        promise_.set_exception(std::current_exception());
-      }
-    });
+    if (!thread_.joinable()) thread_ = std::thread([this] { work_(); });
   }
 
  private:
-  Model model_;
-  std::promise<Model> promise_;
+  std::packaged_task<Model()> work_;
   std::thread thread_;
 };
 

@@ -15,7 +15,6 @@
 #include "cli/generate/texts.h"
 #include "cli/lines.h"
 #include "cli/model.h"
-#include "cli/replaceable.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
 

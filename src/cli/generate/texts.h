@@ -50,6 +50,13 @@ using OptionsOf = std::function<GenerationOptions(const GenerateSettings&)>;
 void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
           Session session, const OptionsOf& options_of, std::optional<std::string> line);
 
+/// Throws Error unless the state of a session can be written to the file.
+void check_state_file(const std::filesystem::path& file);
+
+/// Saves the state of a session to the file. Throws Error if check_state_file() or save_session()
+/// throws it.
+void save_state(const Session& session, const std::filesystem::path& file);
+
 /// Prints the lines of --stats on standard error. `session` is the session of the text; it had
 /// `before` tokens before the generation.
 void print_stats(const GenerationResult& result, const Session& session, std::size_t before);

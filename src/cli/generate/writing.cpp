@@ -110,12 +110,6 @@ std::vector<std::string> words_in(const char* option, const OptionForm& form,
 
 }  // namespace
 
-std::string option_name(std::string_view field) {
-  std::string name = concat("--", field);
-  std::ranges::replace(name, '_', '-');
-  return name;
-}
-
 void add_fields(Options& options, OptionRole role, GenerationOptions& values,
                 std::initializer_list<std::string_view> left_out) {
   for_each_field(values, [&](const auto& field, auto& of) {

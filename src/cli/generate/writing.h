@@ -43,9 +43,6 @@ inline constexpr OptionField kBadWords = {
     OptionOrigin::own,
     "Never write the tokens of TEXT, with or without a space before it"};
 
-/// Returns the option for a row: "--min-p" for "min_p".
-[[nodiscard]] std::string option_name(std::string_view field);
-
 /// Adds the option of a row. The current value is the default, which the help shows.
 template <class Row, class Values>
 void add_row(Options& options, const Row& field, Values& values) {

@@ -26,6 +26,12 @@ void refuse_own_input(const std::string& option, const std::string& input,
   throw UsageError(option, "expected another file than the one to write, " + output);
 }
 
+std::string option_name(std::string_view field) {
+  std::string name = concat("--", field);
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
 bool Option::is_named(std::string_view word) const {
   const std::size_t comma = names.find(',');
   return word == name() || (comma != names.npos && word == names.substr(0, comma));
@@ -48,12 +54,13 @@ Option& Options::add_text(const std::string& names, const std::string& form, std
   return add(names, form, help, [&value](const std::string& text) { value = text; });
 }
 
-Option& Options::add_file(const std::string& names, std::string& file, const std::string& help) {
-  const auto set = [name = names.substr(names.find(',') + 1), &file](const std::string& text) {
-    if (text.empty()) throw UsageError(name, "expected a file, found ''");
+Option& Options::add_file(const std::string& names, std::string& file, const std::string& help,
+                          const std::string& form, const std::string& what) {
+  const auto set = [=, name = names.substr(names.find(',') + 1), &file](const std::string& text) {
+    if (text.empty()) throw UsageError(name, "expected " + what + ", found ''");
     file = text;
   };
-  return add(names, "FILE", help, set);
+  return add(names, form, help, set);
 }
 
 Option& Options::add_choice(const std::string& names, const std::string& words,

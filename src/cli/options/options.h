@@ -30,6 +30,9 @@ class UsageError : public std::runtime_error {
 void refuse_own_input(const std::string& option, const std::string& input,
                       const std::string& output);
 
+/// Returns the option for the member of a request or the row of a table: "--min-p" for "min_p".
+[[nodiscard]] std::string option_name(std::string_view field);
+
 /// Thrown by Options::parse() after it has printed the help.
 struct HelpPrinted {};
 
@@ -86,8 +89,9 @@ class Options {
   Option& add_text(const std::string& names, const std::string& form, std::string& value,
                    const std::string& help);
 
-  /// Adds an option that takes the name of a file.
-  Option& add_file(const std::string& names, std::string& file, const std::string& help);
+  /// Adds an option that takes the name of a file, or of `what`, which is not empty.
+  Option& add_file(const std::string& names, std::string& file, const std::string& help,
+                   const std::string& form = "FILE", const std::string& what = "a file");
 
   /// Adds an option that takes one of some words, such as "text|json", which the help shows. The
   /// setter receives one of them.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/new_file.h"
 #include "base/seconds_since.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -75,6 +76,15 @@ void write_stderr(std::string_view text) {
 }
 
 void reject_with_errno(const std::string& message) { reject(message, ": ", reason_of(errno)); }
+
+void require_replaceable(const std::filesystem::path& file, const std::string& kind,
+                         const std::function<bool(const std::filesystem::path&)>& is_kind) {
+  static_cast<void>(NewFile(file));  // throws if the file cannot be written
+  std::error_code absent;
+  const std::uintmax_t bytes = std::filesystem::file_size(file, absent);
+  if (absent || bytes == 0 || is_kind(file)) return;
+  reject(file.string(), " is not ", kind, ", so it is not replaced by one: give another file");
+}
 
 std::string format(const char* format, ...) {
   std::va_list values;

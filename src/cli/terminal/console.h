@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +30,12 @@ void write_stderr(std::string_view text);
 ///
 /// REQUIRES: standard input and standard error are terminals.
 [[nodiscard]] std::optional<std::string> edit_line();
+
+/// Throws Error unless a new file of a kind can be written under this name. A file that exists is
+/// replaced only if it is empty or of the same kind, because its name may have been given by
+/// mistake. `kind` is for the message: "the state of a session". Call it before long work.
+void require_replaceable(const std::filesystem::path& file, const std::string& kind,
+                         const std::function<bool(const std::filesystem::path&)>& is_kind);
 
 /// Returns the text that printf would write.
 [[nodiscard, gnu::format(printf, 1, 2)]] std::string format(const char* format, ...);
