@@ -330,8 +330,8 @@ TEST_CASE("scoring refuses options out of range and tokens outside the vocabular
   const auto refuses = [&](const Texts& texts, const ScoreOptions& options, Facts facts) {
     check_bad_argument([&] { static_cast<void>(score(engine, texts, options)); }, facts);
   };
-  refuses({}, {.context = 302}, {"context", "2 to", "301", "got 302"});
-  refuses({}, {.context = 1}, {"context", "got 1"});
+  refuses({}, {.context = 302}, {"context", "2 to", "301", "302"});
+  refuses({}, {.context = 1}, {"context", "found 1"});
   refuses({}, {.context = 20, .stride = 21}, {"stride", "1 to", "20", "21"});
   refuses({}, {.top_logprobs = 204}, {"204", "203"});
   for (const TokenId id : {-1, 203}) {
