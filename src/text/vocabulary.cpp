@@ -163,7 +163,8 @@ PieceTrie::PieceTrie(std::vector<Entry> entries)
     : nodes_(std::bit_ceil(4 * entries.size() + 1)), mask_(nodes_.size() - 1) {
   std::ranges::stable_sort(entries, {}, &Entry::first);
   struct Range {  // the entries that share the first `depth` bytes, which lead to the node
-    std::size_t node, begin, end, depth;
+    std::uint64_t node;
+    std::size_t begin, end, depth;
   };
   std::vector<Range> open = {{kRoot, 0, entries.size(), 0}};
   while (!open.empty()) {

@@ -95,7 +95,7 @@ class PieceTrie {
   /// Calls visit(length, id) for each piece that `text` begins with, from short to long.
   template <class Visit>
   void for_each_prefix(std::string_view text, const Visit& visit) const {
-    std::size_t node = kRoot;
+    std::uint64_t node = kRoot;
     for (std::uint32_t length = 0; length < text.size();) {
       node = child_of(node, text[length++]);
       const Node& found = nodes_[node];
@@ -125,7 +125,7 @@ class PieceTrie {
 
  private:
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
-  static constexpr std::size_t kRoot = std::size_t{1} << 32;  // is not in the table
+  static constexpr std::uint64_t kRoot = std::uint64_t{1} << 32;  // is not in the table
 
   struct Node {
     std::uint64_t key = kEmpty;  // the place of its parent, and the byte that leads to it
@@ -136,7 +136,7 @@ class PieceTrie {
 
   // Returns the place of the child, or an empty place if there is none. The multiplier is secret,
   // as in the table of merges.
-  [[nodiscard]] std::size_t child_of(std::size_t node, char byte) const noexcept {
+  [[nodiscard]] std::size_t child_of(std::uint64_t node, char byte) const noexcept {
     const std::uint64_t key = node << 8 | static_cast<unsigned char>(byte);
     std::size_t i = static_cast<std::size_t>((key * multiplier_) >> 32) & mask_;
     while (nodes_[i].key != key && nodes_[i].key != kEmpty) i = (i + 1) & mask_;
