@@ -42,29 +42,28 @@ char* prompt(EditLine*) {
 }
 
 struct Editor {
-  Editor();
+  Editor() {
+    // Before el_init(), for the widths of characters. The second name is that of macOS.
+    if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr) std::setlocale(LC_CTYPE, "UTF-8");
+    editor = el_init("gpt2", stdin, stderr, stderr);
+    if (editor == nullptr || lines == nullptr) throw std::bad_alloc();
+    HistEvent event;
+    history(lines, &event, H_SETSIZE, 1000);
+    history(lines, &event, H_SETUNIQUE, 1);
+    el_set(editor, EL_HIST, history, lines);
+    el_set(editor, EL_PROMPT, prompt);
+    el_set(editor, EL_EDITOR, "emacs");
+    el_set(editor, EL_GETCFN, read_character);
+    el_source(editor, nullptr);
+  }
   ~Editor() {  // the terminal is then as before
     el_end(editor);
     history_end(lines);
   }
 
-  EditLine* editor = el_init("gpt2", stdin, stderr, stderr);
+  EditLine* editor;
   History* lines = history_init();
 };
-
-Editor::Editor() {
-  // For the widths of characters. The second name is that of macOS.
-  if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr) std::setlocale(LC_CTYPE, "UTF-8");
-  if (editor == nullptr || lines == nullptr) throw std::bad_alloc();
-  HistEvent event;
-  history(lines, &event, H_SETSIZE, 1000);
-  history(lines, &event, H_SETUNIQUE, 1);
-  el_set(editor, EL_HIST, history, lines);
-  el_set(editor, EL_PROMPT, prompt);
-  el_set(editor, EL_EDITOR, "emacs");
-  el_set(editor, EL_GETCFN, read_character);
-  el_source(editor, nullptr);
-}
 
 }  // namespace
 
