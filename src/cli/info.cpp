@@ -153,17 +153,12 @@ int info(const Arguments& arguments) {
   options.parse(arguments);
 
   settings.find();
-  const std::filesystem::path& path = settings.path;
-  Progress loading("loading " + path.string());
   Json warnings = Json::array();
   const auto tokenizer = try_tokenizer(settings.places.tokenizer, warnings);
-  const auto show = [&](double share) { loading.part(share); };
-  const LoadOptions load{.dtype = settings.dtype, .base = settings.base, .progress = show};
-  const Model model = load_as(path, load);
+  const Model model = load_model(settings);
   for (const std::string& warning : model.description().warnings) warnings.push_back(warning);
-  Json json = describe(model, path, warnings);
+  Json json = describe(model, settings.path, warnings);
   if (tokenizer) add_tokenizer(json, *tokenizer, model.config().vocab_size);
-  loading.done();
   write_stdout(as_json ? json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n'
                        : rows(json));
   return 0;
