@@ -50,6 +50,17 @@ struct BatchSettings {
 /// determine the share. Throws what Options::parse(), find_model() and choose_shard() throw.
 [[nodiscard]] BatchSettings read_batch_settings(const Arguments& arguments);
 
+/// What a run works with.
+struct BatchContext {
+  const Engine& engine;
+  const std::optional<Model>& draft;
+  const std::optional<Tokenizer>& tokenizer;
+  const BatchSettings& settings;
+  std::uint64_t hash;  ///< identifies the options and the model
+  const InputFile& input;
+  OutputFile& output;
+};
+
 /// A request: the contents of a line of the input.
 struct BatchRequest {
   std::optional<std::string> custom_id = {};
@@ -62,11 +73,8 @@ struct BatchRequest {
 /// prompt and options by HuggingFace's names, a request in OpenAI's batch format, or an object with
 /// a text or choices to score. `defaults` has the options that the line does not set. An invalid
 /// line becomes a request with an error.
-[[nodiscard]] BatchRequest read_request(const Line& line, bool is_plain,
-                                        const BatchSettings& settings,
-                                        const GenerationOptions& defaults,
-                                        const std::optional<Tokenizer>& tokenizer,
-                                        const Config& config);
+[[nodiscard]] BatchRequest read_request(const Line& line, bool is_plain, const BatchContext& of,
+                                        const GenerationOptions& defaults);
 
 /// The results of a run.
 struct BatchSummary {
@@ -80,12 +88,9 @@ struct BatchSummary {
 /// A run of `gpt2 batch`: reads lines, lets a scheduler write their texts side by side, scores the
 /// lines that are to be scored, and appends the records in order, until all lines have their
 /// records or interrupted() becomes true. However many lines there are, at most 256 texts are in
-/// memory. `hash` identifies the model. Throws Error if OUT has records that do not belong to the
+/// memory. Throws Error if OUT has records that do not belong to the
 /// lines, and if reading or writing fails.
-[[nodiscard]] BatchSummary run_batch(const Engine& engine, const std::optional<Model>& draft,
-                                     const std::optional<Tokenizer>& tokenizer,
-                                     const BatchSettings& settings, std::uint64_t hash,
-                                     const InputFile& input, OutputFile& output);
+[[nodiscard]] BatchSummary run_batch(const BatchContext& of);
 
 /// The file to which a share of `output` is written: "OUT.1-of-3".
 [[nodiscard]] std::string shard_file(const std::string& output, std::size_t index,

@@ -64,7 +64,7 @@ int batch(const Arguments& arguments) {
   note_interrupts();
   const std::uint64_t hash =
       hash_bytes(std::to_string(settings.hash), hash_of_model(engine, tokenizer));
-  const BatchSummary summary = run_batch(engine, draft, tokenizer, settings, hash, input, output);
+  const BatchSummary summary = run_batch({engine, draft, tokenizer, settings, hash, input, output});
   if (interrupted()) {
     print_error("stopped after " + counted(summary.lines, "line") + "; the same command resumes");
     return 1;

@@ -133,23 +133,24 @@ void RequestReader::read_json(const std::string& text) {
 
 }  // namespace
 
-BatchRequest read_request(const Line& line, bool is_plain, const BatchSettings& settings,
-                          const GenerationOptions& defaults,
-                          const std::optional<Tokenizer>& tokenizer, const Config& config) {
+BatchRequest read_request(const Line& line, bool is_plain, const BatchContext& of,
+                          const GenerationOptions& defaults) {
   BatchRequest request;
+  const Writing& writing = of.settings.defaults;
+  const Config& config = of.engine.model().config();
   request.completion.options = defaults;
-  request.completion.n = request.completion.best_of = settings.defaults.samples;
-  const RequestContext context = {tokenizer, config, defaults, settings.defaults.max_length,
-                                  settings.defaults.truncate};
+  request.completion.n = request.completion.best_of = writing.samples;
+  const RequestContext context = {of.tokenizer, config, defaults, writing.max_length,
+                                  writing.truncate};
   const TokenReader reader = {
-      tokenizer, config.vocab_size,
+      of.tokenizer, config.vocab_size,
       [&request](std::size_t lost, std::size_t) { request.completion.lost_bytes += lost; }};
   try {
     const std::string text = text_of(line);
     if (is_plain) {
       add_prompt(request.completion, reader.read(text), context);
     } else {
-      RequestReader{request, settings, context, reader}.read_json(text);
+      RequestReader{request, of.settings, context, reader}.read_json(text);
     }
   } catch (const Error&) {
     request.error = std::current_exception();

@@ -30,30 +30,29 @@ constexpr std::size_t kWindow = 256;  // the max number of texts in memory
 
 // max_memory must suffice for any single text, because otherwise it would depend on the machine
 // which texts get an error.
-SchedulerOptions scheduler_options(const Engine& engine, const std::optional<Model>& draft) {
-  const Config& config = engine.model().config();
-  std::size_t needed = Session::memory_bytes(config, engine.kv_type(), config.n_positions);
-  if (draft) {
-    needed += Session::memory_bytes(draft->config(), KVType::f32, draft->config().n_positions);
+SchedulerOptions scheduler_options(const BatchContext& of) {
+  const Config& config = of.engine.model().config();
+  std::size_t needed = Session::memory_bytes(config, of.engine.kv_type(), config.n_positions);
+  if (of.draft) {
+    const Config& of_draft = of.draft->config();
+    needed += Session::memory_bytes(of_draft, KVType::f32, of_draft.n_positions);
   }
   return {.max_memory = std::max(available_memory() / 2, needed)};
 }
 
-GenerationOptions default_options(const BatchSettings& settings, const std::optional<Model>& draft,
-                                  const std::optional<Tokenizer>& tokenizer) {
-  GenerationOptions options = settings.defaults.options;
-  if (tokenizer) add_bad_words(options.sampling, settings.defaults.bad_words, *tokenizer);
-  options.draft = draft;
-  options.prompt_lookup = settings.model.looks_up();
+GenerationOptions default_options(const BatchContext& of) {
+  const Writing& defaults = of.settings.defaults;
+  GenerationOptions options = defaults.options;
+  if (of.tokenizer) add_bad_words(options.sampling, defaults.bad_words, *of.tokenizer);
+  options.draft = of.draft;
+  options.prompt_lookup = of.settings.model.looks_up();
   return options;
 }
 
 // The state of run_batch().
 class BatchRun {
  public:
-  BatchRun(const Engine& engine, const std::optional<Model>& draft,
-           const std::optional<Tokenizer>& tokenizer, const BatchSettings& settings,
-           std::uint64_t hash, const InputFile& input, OutputFile& output);
+  explicit BatchRun(const BatchContext& of) : of_(of) {}
 
   BatchSummary run();
 
@@ -83,19 +82,13 @@ class BatchRun {
   void count_error(const RecordHead& head, const std::string& error);
   void show(Progress& progress);
 
-  const Engine& engine_;
-  const std::optional<Tokenizer>& tokenizer_;
-  const BatchSettings& settings_;
-  const std::uint64_t hash_;
-  const InputFile& input_;
-  OutputFile& output_;
-  const Config config_;
-  GenerationOptions defaults_;
-  LineReader lines_;
+  const BatchContext& of_;
+  GenerationOptions defaults_ = default_options(of_);
+  LineReader lines_{of_.input.descriptor(), of_.input.name(), kMaxLineBytes};
   bool is_plain_ = false;  // whether each line is a prompt as plain text
-  RecordReader records_;   // the records that OUT already has
-  std::size_t line_ = 0;   // the number of the next line
-  Scheduler scheduler_;
+  RecordReader records_{of_.output.descriptor(), of_.output.name()};  // that OUT already has
+  std::size_t line_ = 0;                                              // the number of the next line
+  Scheduler scheduler_{of_.engine, scheduler_options(of_)};
   std::deque<Work> work_;
   BatchSummary summary_;
   std::size_t first_offset_ = 0;  // the offset in the input at which this run began to write
@@ -104,23 +97,8 @@ class BatchRun {
   std::chrono::steady_clock::time_point shown_ = start_;
 };
 
-BatchRun::BatchRun(const Engine& engine, const std::optional<Model>& draft,
-                   const std::optional<Tokenizer>& tokenizer, const BatchSettings& settings,
-                   std::uint64_t hash, const InputFile& input, OutputFile& output)
-    : engine_(engine),
-      tokenizer_(tokenizer),
-      settings_(settings),
-      hash_(hash),
-      input_(input),
-      output_(output),
-      config_(engine.model().config()),
-      defaults_(default_options(settings, draft, tokenizer)),
-      lines_(input.descriptor(), input.name(), kMaxLineBytes),
-      records_(output.descriptor(), output.name()),
-      scheduler_(engine, scheduler_options(engine, draft)) {}
-
 BatchSummary BatchRun::run() {
-  Progress progress("writing " + output_.name());
+  Progress progress("writing " + of_.output.name());
   bool has_more = true;
   while (!interrupted()) {
     // Waits for a pipe only if there is no text to write.
@@ -133,14 +111,14 @@ BatchSummary BatchRun::run() {
       if (work.run) work.run->advance();
     }
     write_finished();
-    output_.sync_sometimes();
+    of_.output.sync_sometimes();
     show(progress);
   }
   if (!interrupted() && !records_.at_end()) {
-    reject(output_.name(), " has records of lines that ", input_.name(),
-           " does not have: give another -o, or remove ", output_.name());
+    reject(of_.output.name(), " has records of lines that ", of_.input.name(),
+           " does not have: give another -o, or remove ", of_.output.name());
   }
-  output_.sync();
+  of_.output.sync();
   summary_.errors += records_.errors();
   return summary_;
 }
@@ -158,14 +136,15 @@ std::size_t BatchRun::texts_in_memory() const {
 // Decides by the first line and the options what the lines are.
 void BatchRun::choose_format(const std::string& line) {
   const std::size_t begin = line.find_first_not_of(" \t\r");
-  if (begin == std::string::npos && !settings_.lines && !settings_.jsonl && !settings_.openai) {
-    reject(input_.name(), ": line 1: expected a prompt or a JSON object, found an empty line: ",
+  if (begin == std::string::npos && !of_.settings.lines && !of_.settings.jsonl &&
+      !of_.settings.openai) {
+    reject(of_.input.name(), ": line 1: expected a prompt or a JSON object, found an empty line: ",
            "remove it, or give --lines or --jsonl");
   }
   const bool is_object = begin != std::string::npos && line[begin] == '{';
-  is_plain_ = settings_.lines || (!settings_.jsonl && !settings_.openai && !is_object);
-  if (!is_plain_ || tokenizer_ || settings_.defaults.tokens) return;
-  reject(input_.name(), ": line 1: expected a JSON object, as there is no tokenizer, found ",
+  is_plain_ = of_.settings.lines || (!of_.settings.jsonl && !of_.settings.openai && !is_object);
+  if (!is_plain_ || of_.tokenizer || of_.settings.defaults.tokens) return;
+  reject(of_.input.name(), ": line 1: expected a JSON object, as there is no tokenizer, found ",
          quote(line, 40), ": give --tokenizer, or --tokens for lines of token ids");
 }
 
@@ -173,25 +152,25 @@ void BatchRun::choose_format(const std::string& line) {
 // there are no more lines.
 bool BatchRun::begin_line() {
   Line line;
-  if (!lines_.next(line, hash_bytes(std::to_string(line_), hash_))) return false;
+  if (!lines_.next(line, hash_bytes(std::to_string(line_), of_.hash))) return false;
   RecordHead head = {.line = line_++, .id = hash_text(line.hash)};
   if (head.line == 0) choose_format(line.text);
-  if (!settings_.shard.takes(head.line)) return true;
+  if (!of_.settings.shard.takes(head.line)) return true;
   std::size_t written = 0;
   if (!records_.at_end()) written = records_.skip(head.line, head.id);
   if (!records_.at_end() && written == 0) refuse_records();
   if (written != 0) {
-    if (settings_.openai) ++summary_.lines;
+    if (of_.settings.openai) ++summary_.lines;
     first_offset_ = offset_ = lines_.offset();
-    if (settings_.openai) return true;  // its only record
+    if (of_.settings.openai) return true;  // its only record
     if (!records_.at_end()) {
       ++summary_.lines;
       return true;
     }
   }
-  BatchRequest request = read_request(line, is_plain_, settings_, defaults_, tokenizer_, config_);
+  BatchRequest request = read_request(line, is_plain_, of_, defaults_);
   const CompletionRequest& completion = request.completion;
-  const bool has_one_record = settings_.openai || request.error || request.scoring;
+  const bool has_one_record = of_.settings.openai || request.error || request.scoring;
   head.custom_id = request.custom_id;
   head.samples = has_one_record ? 1 : completion.best_of * completion.prompts.size();
   head.sample = written;
@@ -209,31 +188,32 @@ void BatchRun::begin_run(Work& work) {
   if (work.request.error || work.request.scoring) return;
   CompletionRequest& completion = work.request.completion;
   const std::size_t stride =
-      settings_.openai ? GenerationConfig::kMaxSamples : settings_.defaults.samples;
+      of_.settings.openai ? GenerationConfig::kMaxSamples : of_.settings.defaults.samples;
   completion.options.sampling.sequence = work.head.line * stride;
   completion.first = work.head.sample;
   RunEvents events;
   std::unique_ptr<AnswerForm> form;
-  if (settings_.openai) {
-    const AnswerHead head = {.id = "cmpl-" + work.head.id, .model = settings_.model.name};
-    form = completion_form(head, tokenizer_, completion);
+  if (of_.settings.openai) {
+    const AnswerHead head = {.id = "cmpl-" + work.head.id, .model = of_.settings.model.name};
+    form = completion_form(head, of_.tokenizer, completion);
   } else {
     events.on_choice = [&work](CompletionChoice choice) {
       work.choices.push_back(std::move(choice));
     };
   }
-  work.run = std::make_unique<CompletionRun>(engine_, scheduler_, tokenizer_, std::move(completion),
-                                             std::move(events), std::move(form));
+  work.run =
+      std::make_unique<CompletionRun>(of_.engine, scheduler_, of_.tokenizer, std::move(completion),
+                                      std::move(events), std::move(form));
   work.run->advance();
 }
 
 // Throws Error, because the next record is not that of the line.
 void BatchRun::refuse_records() const {
-  reject(output_.name(), ": '", records_.next().substr(0, 40), "...' is not the record of line ",
-         line_, " of ", input_.name(),
+  reject(of_.output.name(), ": '", records_.next().substr(0, 40), "...' is not the record of line ",
+         line_, " of ", of_.input.name(),
          ": the line, the options, the model or the version of gpt2 has changed; give another "
          "-o, or remove ",
-         output_.name());
+         of_.output.name());
 }
 
 // Scores the first line that waits for it, together with further lines that have the same options.
@@ -252,7 +232,7 @@ void BatchRun::score_some() {
   if (requests.empty()) return;
   std::vector<Json> scores;
   try {
-    scores = score_lines(engine_, tokenizer_, requests, [](double) {
+    scores = score_lines(of_.engine, of_.tokenizer, requests, [](double) {
       if (interrupted()) throw Interrupted();
     });
   } catch (const Interrupted&) {
@@ -274,7 +254,7 @@ void BatchRun::write_finished() {
 
 // Returns whether the line has all its records now.
 bool BatchRun::write_records(Work& work) {
-  if (work.run && !settings_.openai) {
+  if (work.run && !of_.settings.openai) {
     for (; !work.choices.empty(); work.choices.pop_front(), ++work.head.sample) {
       write(record_of(work, work.choices.front()));
     }
@@ -286,8 +266,8 @@ bool BatchRun::write_records(Work& work) {
 }
 
 void BatchRun::write(const std::string& record) {
-  if (summary_.written == 0) output_.cut(records_.offset());
-  output_.append(record);
+  if (summary_.written == 0) of_.output.cut(records_.offset());
+  of_.output.append(record);
   ++summary_.written;
 }
 
@@ -301,8 +281,8 @@ std::string BatchRun::only_record_of(Work& work) {
     return response_record_json(work.head, 200, work.run->json());
   } catch (const Error& error) {
     count_error(work.head, error.what());
-    return settings_.openai ? response_record_json(work.head, 400, error_json(error))
-                            : error_record_json(work.head, error.what());
+    return of_.settings.openai ? response_record_json(work.head, 400, error_json(error))
+                               : error_record_json(work.head, error.what());
   }
 }
 
@@ -310,7 +290,7 @@ std::string BatchRun::record_of(const Work& work, const CompletionChoice& choice
   try {
     if (choice.error) std::rethrow_exception(choice.error);
     summary_.tokens += choice.result.tokens.size();
-    return record_json(work.head, tokenizer_, work.run->request(), choice);
+    return record_json(work.head, of_.tokenizer, work.run->request(), choice);
   } catch (const Error& error) {
     count_error(work.head, error.what());
     return error_record_json(work.head, error.what());
@@ -328,7 +308,7 @@ void BatchRun::show(Progress& progress) {
   shown_ = now;
   const double seconds = seconds_since(start_);
   const double speed = static_cast<double>(summary_.tokens) / seconds;
-  const std::size_t bytes = input_.bytes();
+  const std::size_t bytes = of_.input.bytes();
   if (bytes == 0) {
     progress.show(counted(summary_.lines, "line") + format(", %.0f tokens/s", speed));
     return;
@@ -344,10 +324,6 @@ void BatchRun::show(Progress& progress) {
 
 }  // namespace
 
-BatchSummary run_batch(const Engine& engine, const std::optional<Model>& draft,
-                       const std::optional<Tokenizer>& tokenizer, const BatchSettings& settings,
-                       std::uint64_t hash, const InputFile& input, OutputFile& output) {
-  return BatchRun(engine, draft, tokenizer, settings, hash, input, output).run();
-}
+BatchSummary run_batch(const BatchContext& of) { return BatchRun(of).run(); }
 
 }  // namespace gpt2::cli
