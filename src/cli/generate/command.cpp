@@ -96,7 +96,7 @@ GenerationOptions make_options(const GenerateSettings& settings, std::size_t pro
     options.max_new_tokens = new_tokens(*writing.max_length, prompt_tokens);
   }
   if (tokenizer) add_bad_words(options.sampling, writing.bad_words, *tokenizer);
-  options.hash_logits = settings.output.stats;
+  options.hash_logits = settings.stats;
   options.prompt_lookup = settings.model.looks_up();
   return options;
 }
@@ -130,7 +130,7 @@ void run_text(const GenerateSettings& settings, const std::optional<Tokenizer>& 
   const std::size_t n_positions = model.config().n_positions;
   const std::size_t before = state ? state->position() : 0;
   const Prompt prompt = read_prompt(settings, tokenizer, model.config(), before);
-  const bool prints_stats = settings.output.stats && !settings.output.as_json;
+  const bool prints_stats = settings.stats && !settings.as_json;
   auto options = make_options(settings, before + prompt.tokens.size(), tokenizer);
   options.draft = draft;
   const bool searches = settings.beams.num_beams > 1;
@@ -164,7 +164,7 @@ void run_text(const GenerateSettings& settings, const std::optional<Tokenizer>& 
   if (prints_stats) print_stats(result, session, before);
   // A text that was cancelled before its first token leaves the file as it is.
   const bool is_text = result.finish_reason != FinishReason::cancelled || !result.tokens.empty();
-  if (!settings.state.to.empty() && is_text) save_state(session, path_of(settings.state.to));
+  if (!settings.save_state.empty() && is_text) save_state(session, path_of(settings.save_state));
 }
 
 }  // namespace
@@ -172,7 +172,7 @@ void run_text(const GenerateSettings& settings, const std::optional<Tokenizer>& 
 int generate(const Arguments& arguments) {
   const GenerateSettings settings = read_generate_settings(arguments);
   // Throws now, before the long work, if the file cannot be written.
-  if (!settings.state.to.empty()) check_state_file(path_of(settings.state.to));
+  if (!settings.save_state.empty()) check_state_file(path_of(settings.save_state));
   const auto [model, draft] = load_models(settings.model);
   std::optional<Tokenizer> tokenizer;
   if (!settings.writing.tokens) {
@@ -182,7 +182,7 @@ int generate(const Arguments& arguments) {
   check_limits(settings.writing, model.config());
   const Engine engine(model, settings.model.engine);
   std::optional<Session> state;
-  if (!settings.state.from.empty()) state = load_session(engine, path_of(settings.state.from));
+  if (!settings.state.empty()) state = load_session(engine, path_of(settings.state));
   if (settings.talks) {
     run_talk(settings, tokenizer, state ? *std::move(state) : Session(engine), draft);
   } else {

@@ -62,7 +62,6 @@ void add_prompt_options(Options& options, GenerateSettings& settings) {
 }
 
 void add_output_options(Options& options, GenerateSettings& settings) {
-  OutputFormat& output = settings.output;
   options.begin_group("Output");
   options.add_number("--samples", settings.writing.samples, {1, GenerationConfig::kMaxSamples},
                      "Write N different texts from the same prompt, which is read once, as "
@@ -71,13 +70,14 @@ void add_output_options(Options& options, GenerateSettings& settings) {
                      "Read and write token ids, a text on each line; needs no tokenizer");
   options.add_choice("--format", "text|json",
                      "Write plain text (default), or one JSON object on one line",
-                     [&output](const std::string& name) { output.as_json = name == "json"; });
-  options.add_switch("--json", output.as_json, "The same as --format json").excluded = {"--format"};
+                     [&settings](const std::string& name) { settings.as_json = name == "json"; });
+  options.add_switch("--json", settings.as_json, "The same as --format json").excluded = {
+      "--format"};
   add_field(options, "logprobs", settings.writing.options);
-  options.add_switch("--no-echo", output.no_echo, "Write the continuation without the prompt");
-  options.add_switch("--no-newline", output.no_newline,
+  options.add_switch("--no-echo", settings.no_echo, "Write the continuation without the prompt");
+  options.add_switch("--no-newline", settings.no_newline,
                      "Do not add a newline at the end of the text");
-  options.add_switch("--stats", output.stats,
+  options.add_switch("--stats", settings.stats,
                      "Print speed and a hash of all logits to standard error, or add them to the "
                      "JSON");
 }
@@ -85,12 +85,12 @@ void add_output_options(Options& options, GenerateSettings& settings) {
 void add_session_options(Options& options, GenerateSettings& settings) {
   options.begin_group("State of a session");
   options
-      .add_file("--state", settings.state.from,
+      .add_file("--state", settings.state,
                 "Continue from the state that --save-state wrote to FILE: the prompt, which may be "
                 "empty, is appended to its text")
       .excluded = {"--truncate", "--samples"};
   options
-      .add_file("--save-state", settings.state.to,
+      .add_file("--save-state", settings.save_state,
                 "When the text ends, save the session (no readable text) to FILE, so that --state "
                 "can continue it "
                 "without computing it again")
@@ -111,10 +111,10 @@ void add_session_options(Options& options, GenerateSettings& settings) {
 
 // Throws UsageError for an option that the format would ignore.
 void check_format(const GenerateSettings& settings, const Options& options) {
-  if (!settings.output.as_json && settings.writing.options.top_logprobs) {
+  if (!settings.as_json && settings.writing.options.top_logprobs) {
     throw UsageError("--logprobs needs --json: plain text has no place for log-probabilities");
   }
-  if (!settings.output.as_json) return;
+  if (!settings.as_json) return;
   const std::string json = options.has("--json") ? "--json" : "--format json";
   for (const std::string option : {"--no-echo", "--no-newline"}) {
     if (!options.has(option)) continue;
@@ -130,7 +130,7 @@ void check_samples(const GenerateSettings& settings) {
         "--samples cannot be combined with --greedy or --temperature 0, which write the same text "
         "each time: give a temperature above 0");
   }
-  if (settings.output.no_newline) {
+  if (settings.no_newline) {
     throw UsageError(
         "--no-newline cannot be combined with --samples: lines stand between the texts");
   }
@@ -188,7 +188,7 @@ void check_beams(const GenerateSettings& settings, const Options& options) {
                      concat(beams.num_return_sequences, " is more than --num-beams, which is ",
                             beams.num_beams));
   }
-  if (beams.num_return_sequences > 1 && settings.output.no_newline) {
+  if (beams.num_return_sequences > 1 && settings.no_newline) {
     throw UsageError("--no-newline cannot be combined with several sequences");
   }
 }

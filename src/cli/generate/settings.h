@@ -10,29 +10,19 @@
 
 namespace gpt2::cli {
 
-/// The files from which the state of a session is read and to which it is written; "" for none.
-struct StateFiles {
-  std::string from;
-  std::string to;
-};
-
-/// What is written to standard output and standard error, and how.
-struct OutputFormat {
-  bool as_json = false;
-  bool no_echo = false;
-  bool no_newline = false;
-  bool stats = false;
-};
-
 /// The settings from the arguments of `gpt2 generate`.
 struct GenerateSettings {
   ModelSettings model;
   std::optional<std::string> prompt;
   std::string prompt_file;  ///< the file with the prompt, if it is not given; "-": stdin
-  StateFiles state;
-  bool talks = false;   ///< --interactive: reads and continues one line after another
-  bool dialog = false;  ///< each line is a turn and ends with the end-of-text token
-  OutputFormat output;
+  std::string state;        ///< the file from which the state of a session is read; "": none
+  std::string save_state;   ///< the file to which it is written; "": none
+  bool talks = false;       ///< --interactive: reads and continues one line after another
+  bool dialog = false;      ///< each line is a turn and ends with the end-of-text token
+  bool as_json = false;
+  bool no_echo = false;
+  bool no_newline = false;
+  bool stats = false;
   BeamOptions beams = {};  ///< a beam search if there is more than one beam
   Writing writing;
 };

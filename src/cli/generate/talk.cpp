@@ -109,9 +109,9 @@ class Talk {
         session_(std::move(session)),
         options_of_(options_of),
         by_hand_(by_hand) {
-    settings_.output.no_echo = true;
+    settings_.no_echo = true;
     print_drawn_seed();
-    if (!settings.state.from.empty()) note_loaded(settings.state.from);
+    if (!settings.state.empty()) note_loaded(settings.state);
     if (settings.dialog && !tokenizer->end_of_text()) {
       throw UsageError("--dialog",
                        "the model has no end-of-text token, which ends each turn: leave it out");
@@ -163,7 +163,7 @@ class Talk {
     const GenerationResult result = write_texts(session.engine(), &session, tokenizer_, settings_,
                                                 {line, ""}, options_of_(settings_), [] {})
                                         .last;
-    if (settings_.output.stats) print_stats(result, session, before.position());
+    if (settings_.stats) print_stats(result, session, before.position());
     session_ = std::move(session);
     before_ = std::move(before);
     line_ = std::move(line);
@@ -307,7 +307,7 @@ void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& toke
   }
   Talk talk(settings, tokenizer, std::move(session), options_of, by_hand);
   const auto save = [&] {
-    if (!settings.state.to.empty()) save_state(talk.session(), path_of(settings.state.to));
+    if (!settings.save_state.empty()) save_state(talk.session(), path_of(settings.save_state));
   };
   std::size_t number = 0;  // of the line, among those of standard input
   for (bool goes_on = true; goes_on && !interrupted(); line.reset()) {

@@ -55,7 +55,7 @@ class TextWriter {
   TextWriter(const GenerateSettings& settings, const Prompt& prompt, std::size_t index,
              std::size_t count)
       : settings_(settings),
-        waiting_(settings.output.no_echo ? "" : prompt.text),
+        waiting_(settings.no_echo ? "" : prompt.text),
         is_empty_(waiting_.empty()) {
     if (settings.writing.tokens || count == 1) return;
     waiting_ = concat("--- ", index + 1, " of ", count, "\n", waiting_);
@@ -89,9 +89,9 @@ class TextWriter {
   void end(const GenerationResult& result) {
     if (result.finish_reason == FinishReason::cancelled && result.tokens.empty()) return;
     show();
-    const bool only_saves = settings_.output.no_echo && !settings_.state.to.empty() &&
+    const bool only_saves = settings_.no_echo && !settings_.save_state.empty() &&
                             settings_.writing.options.max_new_tokens == 0;
-    if (!settings_.output.no_newline && !only_saves && last_ != '\n') write_stdout("\n");
+    if (!settings_.no_newline && !only_saves && last_ != '\n') write_stdout("\n");
   }
 
  private:
@@ -113,7 +113,7 @@ class TextsOutput {
   void set_count(std::size_t count) { count_ = count; }
 
   void write(std::size_t index, const CompletionPiece& piece) {
-    if (settings_.output.as_json) return;
+    if (settings_.as_json) return;
     if (tokenizer_) {
       writer(index).write(piece.text);
     } else {
@@ -123,7 +123,7 @@ class TextsOutput {
 
   // Ends the text. A sequence of a search has not been written before.
   void end(const CompletionRequest& request, const CompletionChoice& choice) {
-    if (settings_.output.as_json) return write_stdout(json(request, choice));
+    if (settings_.as_json) return write_stdout(json(request, choice));
     TextWriter& ending = writer(choice.index);
     if (choice.score) {
       if (tokenizer_) ending.write(choice.text);
@@ -152,7 +152,7 @@ class TextsOutput {
     if (tokenizer_) object["prompt"] = prompt_.text;
     object["prompt_token_ids"] = prompt_.tokens;
     add_text(object, request, tokenizer_, choice, /*with_seed=*/true);
-    if (settings_.output.stats) object["stats"] = stats_json(choice.result);
+    if (settings_.stats) object["stats"] = stats_json(choice.result);
     return line_of(object);
   }
 
@@ -171,7 +171,7 @@ class TextsRun {
            const Prompt& prompt, const std::function<void()>& on_token)
       : output_(settings, tokenizer, prompt),
         is_talk_(settings.talks),
-        shows_tokens_(settings.output.as_json || !text_is_seen()),
+        shows_tokens_(settings.as_json || !text_is_seen()),
         on_token_(on_token) {}
 
   // The events refer to this object.
