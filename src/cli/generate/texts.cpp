@@ -51,18 +51,17 @@ class TextWriter {
  public:
   // Keeps a reference to the settings. Writes nothing yet, so that nothing is written if the model
   // refuses the prompt. If there are several texts, a line such as "--- 1 of 5" precedes each of
-  // them. Token ids are for programs: each text is a line of ids, without lines between them.
+  // them. Token ids are for programs: each text is a line of ids, without lines between them. If
+  // `is_held`, holds back the output, because another text is being written to standard output.
   TextWriter(const GenerateSettings& settings, const Prompt& prompt, std::size_t index,
-             std::size_t count)
+             std::size_t count, bool is_held)
       : settings_(settings),
         waiting_(settings.no_echo ? "" : prompt.text),
-        is_empty_(waiting_.empty()) {
+        is_empty_(waiting_.empty()),
+        is_held_(is_held) {
     if (settings.writing.tokens || count == 1) return;
     waiting_ = concat("--- ", index + 1, " of ", count, "\n", waiting_);
   }
-
-  // From now on, holds back the output, because another text is being written to standard output.
-  void hold() { is_held_ = true; }
 
   // Writes the output that was held back. From now on, writes each piece at once.
   void show() {
@@ -99,7 +98,7 @@ class TextWriter {
   std::string waiting_;  // output that has not been written to standard output
   char last_ = '\0';     // the last character that was written there
   bool is_empty_;
-  bool is_held_ = false;
+  bool is_held_;
 };
 
 // Standard output, to which the texts of a run are written in order. The first text that has not
@@ -139,9 +138,8 @@ class TextsOutput {
 
  private:
   TextWriter& writer(std::size_t index) {
-    const auto [place, is_new] = writers_.try_emplace(index, settings_, prompt_, index, count_);
-    if (is_new && index != first_) place->second.hold();
-    return place->second;
+    const bool is_held = index != first_;
+    return writers_.try_emplace(index, settings_, prompt_, index, count_, is_held).first->second;
   }
 
   // Returns the line that --json writes. Bytes of the prompt and of single tokens that are not
