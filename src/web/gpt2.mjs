@@ -17,7 +17,7 @@ export class Gpt2Error extends Error {
   }
 }
 
-const fail = (message, param) => { throw new Gpt2Error({ message, param }); };
+const fail = (message, rest) => { throw new Gpt2Error({ message, ...rest }); };
 const failIn = (name) => (error) => fail(`${name}: ${error.message}`);
 
 const isAddress = (source) => typeof source === "string" || source instanceof URL;
@@ -54,7 +54,7 @@ function jsonOf(request) {
   return String(JSON.stringify(request, function (name, value) {
     if (this === request) option = name;
     if (typeof value !== "number" || Number.isFinite(value)) return value;
-    return fail(`${option}: expected a number, found ${value}`, option);
+    return fail(`${option}: expected a number, found ${value}`, { param: option });
   }));
 }
 
@@ -163,6 +163,7 @@ class Model extends Requests {
     for (const file of files) read.push(await this.#read(file).catch(failIn(file.name)));
     this.#model = this.#call("open",
       JSON.stringify({ name: `${name}`, dtype: `${dtype}`, tokenizer: !!tokenizer, files: read }));
+    return this;
   }
 
   // Reads a file to memory, where it stays, and returns where it is.
@@ -221,10 +222,10 @@ class Model extends Requests {
     return new TextDecoder().decode(this.#bytes(at, this.#wasm.gpt2_web_size()));
   }
 
-  // Runs a request of one of the library's kinds: "generate", "completions", "chat", "embeddings",
-  // "score", "choices", "inspect" or "inspect_page", or answers "tokenize", "detokenize" or
-  // "describe". Calls onPart for each part of a stream, and onPiece({ index, text, token_id }) for
-  // each piece of a text.
+  // Runs a request of one of the library's kinds: "generate", "completions", "chat", "responses",
+  // "embeddings", "score", "choices", "inspect" or "inspect_page", or answers "tokenize",
+  // "detokenize" or "describe". Calls onPart for each part of a stream, and
+  // onPiece({ index, text, token_id }) for each piece of a text.
   async run(kind, request, { onPiece, onPart, onProgress, signal } = {}) {
     const given = [this.#model, String(kind), jsonOf(request)];
     if (["tokenize", "detokenize", "describe"].includes(kind)) {
@@ -264,9 +265,7 @@ class Model extends Requests {
 // Loads a model from the URL of its folder, from a list of File (a folder that was dropped onto a
 // page), or from an object of names and bytes. { dtype: "int8" } converts its weights.
 export async function load(source, options = {}) {
-  const model = new Model();
-  await model.open(await filesOf(source), options);
-  return model;
+  return new Model().open(await filesOf(source), options);
 }
 
 // The same in a worker of its own, so that the page stays responsive: all functions are those of a
@@ -296,15 +295,13 @@ export async function loadInWorker(source, options = {}) {
     signal?.addEventListener("abort", () => ours.postMessage("abort"));
   });
   const model = Object.assign(new Requests(), {
-    async load(from, options) {
-      return send("load", [isAddress(from) ? (await urlOf(from)).href : from, options]);
-    },
+    load: async (from, rest) =>
+      send("load", [isAddress(from) ? (await urlOf(from)).href : from, rest]),
     run: (kind, request, rest) => send("run", [kind, request], rest),
     close: () => end("the model is closed"),
   });
-  await model.load(source, options).catch((error) => {
+  return model.load(source, options).then(() => model, (error) => {
     model.close();
     throw error;
   });
-  return model;
 }
