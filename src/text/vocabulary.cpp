@@ -160,10 +160,11 @@ void Vocabulary::grow() {
 }
 
 PieceTrie::PieceTrie(std::vector<Entry> entries)
-    : nodes_(std::bit_ceil(4 * entries.size() + 1)), mask_(nodes_.size() - 1) {
+    : nodes_(std::bit_ceil(4 * entries.size() + 1)),
+      mask_(static_cast<std::uint32_t>(nodes_.size() - 1)) {
   std::ranges::stable_sort(entries, {}, &Entry::first);
   struct Range {  // the entries that share the first `depth` bytes, which lead to the node
-    std::uint64_t node;
+    std::uint32_t node;
     std::size_t begin, end, depth;
   };
   std::vector<Range> open = {{kRoot, 0, entries.size(), 0}};
@@ -187,8 +188,8 @@ PieceTrie::PieceTrie(std::vector<Entry> entries)
       const std::size_t first = begin;
       const char byte = entries[begin].first[depth];
       while (begin < end && entries[begin].first[depth] == byte) ++begin;
-      const std::size_t child = child_of(node, byte);
-      nodes_[child].key = node << 8 | static_cast<unsigned char>(byte);
+      const std::uint32_t child = child_of(node, byte);
+      nodes_[child].key = key_of(node, byte);
       open.push_back({child, first, begin, depth + 1});
     }
   }

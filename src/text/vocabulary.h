@@ -95,7 +95,7 @@ class PieceTrie {
   /// Calls visit(length, id) for each piece that `text` begins with, from short to long.
   template <class Visit>
   void for_each_prefix(std::string_view text, const Visit& visit) const {
-    std::uint64_t node = kRoot;
+    std::uint32_t node = kRoot;
     for (std::uint32_t length = 0; length < text.size();) {
       node = child_of(node, text[length++]);
       const Node& found = nodes_[node];
@@ -125,7 +125,7 @@ class PieceTrie {
 
  private:
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
-  static constexpr std::uint64_t kRoot = std::uint64_t{1} << 32;  // is not in the table
+  static constexpr std::uint32_t kRoot = ~std::uint32_t{0};  // is not in the table
 
   struct Node {
     std::uint64_t key = kEmpty;  // the place of its parent, and the byte that leads to it
@@ -136,15 +136,19 @@ class PieceTrie {
 
   // Returns the place of the child, or an empty place if there is none. The multiplier is secret,
   // as in the table of merges.
-  [[nodiscard]] std::size_t child_of(std::uint64_t node, char byte) const noexcept {
-    const std::uint64_t key = node << 8 | static_cast<unsigned char>(byte);
-    std::size_t i = static_cast<std::size_t>((key * multiplier_) >> 32) & mask_;
+  [[nodiscard]] std::uint32_t child_of(std::uint32_t node, char byte) const noexcept {
+    const std::uint64_t key = key_of(node, byte);
+    auto i = static_cast<std::uint32_t>((key * multiplier_) >> 32) & mask_;
     while (nodes_[i].key != key && nodes_[i].key != kEmpty) i = (i + 1) & mask_;
     return i;
   }
 
+  static constexpr std::uint64_t key_of(std::uint32_t node, char byte) noexcept {
+    return std::uint64_t{node} << 8 | static_cast<unsigned char>(byte);
+  }
+
   std::vector<Node> nodes_ = std::vector<Node>(1);  // a power of two, at most half full
-  std::size_t mask_ = 0;                            // their number minus one
+  std::uint32_t mask_ = 0;                          // their number minus one
   std::uint64_t multiplier_ = new_secret() | 1;
   std::string text_;
 };
