@@ -25,7 +25,7 @@ Precompiled::Precompiled(std::string_view table, std::string_view where) {
 }
 
 // The trie is a double array of darts-clone. Each place is checked, because a file may have any.
-Precompiled::Match Precompiled::match(std::string_view text, Which which) const noexcept {
+Precompiled::Match Precompiled::match(std::string_view text, bool is_shortest) const noexcept {
   constexpr std::uint32_t kIsValue = std::uint32_t{1} << 31;
   const auto children = [](std::uint32_t unit) -> std::size_t {
     return (unit >> 10) << ((unit & 0x200) >> 6);
@@ -43,7 +43,7 @@ Precompiled::Match Precompiled::match(std::string_view text, Which which) const 
     if (!has_value || node >= units_.size()) continue;
     value = units_[node] & ~kIsValue;
     length = i + 1;
-    if (which == Which::shortest) break;
+    if (is_shortest) break;
   }
   if (length == 0 || value >= replacements_.size()) return {{}, length};
   const std::string_view rest = std::string_view(replacements_).substr(value, kMaxBytes);
@@ -62,13 +62,13 @@ std::size_t Precompiled::rewrite(std::string_view text, std::size_t at, std::str
     previous = code_point;
   }
   const std::string_view grapheme = text.substr(at, length);
-  if (const Match rule = match(grapheme, Which::shortest); length < 6 && rule.length > 0) {
+  if (const Match rule = match(grapheme, /*is_shortest=*/true); length < 6 && rule.length > 0) {
     out += rule.replacement;
     return length;
   }
   for (std::string_view rest = grapheme; !rest.empty();) {
     const std::string_view character = rest.substr(0, decode_utf8(rest).length);
-    const Match rule = match(character, Which::shortest);
+    const Match rule = match(character, /*is_shortest=*/true);
     out += rule.length > 0 ? rule.replacement : character;
     rest.remove_prefix(character.size());
   }
@@ -147,15 +147,12 @@ struct FieldReader {
   bool next() {
     if (rest.empty()) return false;
     field = varint();
-    const std::uint64_t type = field & 7;
-    if (type == kVarint) {
-      number = varint();
-    } else if (type == kLength) {
-      content = take(varint());
-    } else if (type == kFixed64 || type == kFixed32) {
-      content = take(type == kFixed64 ? 8 : 4);
-    } else {
-      fail(where, "not a file of SentencePiece: a field has the wire type ", type);
+    switch (field & 7) {
+      case kVarint: number = varint(); break;
+      case kFixed64: content = take(8); break;
+      case kLength: content = take(varint()); break;
+      case kFixed32: content = take(4); break;
+      default: fail(where, "not a file of SentencePiece: a field has the wire type ", field & 7);
     }
     return true;
   }

@@ -126,10 +126,10 @@ class Encoder {
 
 TokenId AddedTokens::declare(AddedToken token, bool replaces) {
   if (token.content.empty()) return -1;
-  const std::size_t n_known = vocabulary_.count();
-  resolve_id(token, vocabulary_);
-  n_new_ += vocabulary_.count() - n_known;
-  AddedToken& known = tokens_.try_emplace(token.id, token).first->second;
+  const std::size_t n_known = vocabulary.count();
+  resolve_id(token, vocabulary);
+  n_new += vocabulary.count() - n_known;
+  AddedToken& known = tokens.try_emplace(token.id, token).first->second;
   token.special |= known.special;
   if (replaces) known = token;
   known.special = token.special;
@@ -142,7 +142,7 @@ void AddedTokens::prepare(std::span<const Rewrite> normalizer) {
     std::vector<PieceTrie::Entry> entries;
     std::array<TextBuffer, 2> buffers;
     // Of tokens of the same form, the first one counts here, and the last one in the trie.
-    for (auto at = tokens_.rbegin(); at != tokens_.rend(); ++at) {
+    for (auto at = tokens.rbegin(); at != tokens.rend(); ++at) {
       const auto& [id, token] = *at;
       if (token.normalized != is_normalized) continue;
       const auto steps = normalizer.first(is_normalized ? normalizer.size() : 0);
@@ -151,13 +151,8 @@ void AddedTokens::prepare(std::span<const Rewrite> normalizer) {
       const bool is_matched = !form.empty() && form.size() <= PieceTrie::kMaxPieceBytes;
       if (is_matched) entries.emplace_back(form, id);
     }
-    passes_[is_normalized] = PieceTrie(std::move(entries));
+    passes[is_normalized] = PieceTrie(std::move(entries));
   }
-}
-
-bool AddedTokens::is_special(TokenId id) const noexcept {
-  const auto found = tokens_.find(id);
-  return found != tokens_.end() && found->second.special;
 }
 
 // This follows AddedVocabulary::find_matches step by step, so that unusual combinations give the
@@ -168,14 +163,14 @@ std::vector<AddedTokens::Piece> AddedTokens::split(std::string_view text, std::s
   std::vector<Piece> pieces;
   std::size_t done = 0;         // the text before this is in `pieces`
   std::size_t space_until = 0;  // the end of the white space that the last rstrip removed
-  std::size_t at = passes_[pass].is_empty() ? text.size() : 0;
+  std::size_t at = passes[pass].is_empty() ? text.size() : 0;
   while (at < text.size()) {
-    const auto [length, id] = passes_[pass].longest_prefix(text.substr(at));
+    const auto [length, id] = passes[pass].longest_prefix(text.substr(at));
     std::size_t begin = at;
     at += std::max(length, 1u);
     if (length == 0) continue;
     std::size_t end = at;
-    const AddedToken& token = tokens_.find(id)->second;
+    const AddedToken& token = tokens.find(id)->second;
     if (token.special && !parse_special) continue;
     if (token.single_word && !stands_alone(text, begin, end)) continue;
     if (token.lstrip && begin > done) {
@@ -238,7 +233,7 @@ void Tokenizer::require_match(const Config& config) const {
   for (std::size_t i = config.vocab_size; i < size(); ++i) {
     const auto id = static_cast<TokenId>(i);
     const std::string_view name = impl_->vocabulary.name(id);
-    if (name.empty() || impl_->added.contains(id)) continue;
+    if (name.empty() || impl_->added.tokens.contains(id)) continue;
     refuse("its token ", quote(name), " has the id ", i, " in ", impl_->files.front().string(),
            ", but the model has embeddings only for ids below ", config.vocab_size);
   }
@@ -263,7 +258,10 @@ std::string Tokenizer::decode(std::span<const TokenId> ids) const {
 
 bool Tokenizer::is_byte_level() const noexcept { return impl_->is_byte_level; }
 
-bool Tokenizer::is_special(TokenId id) const noexcept { return impl_->added.is_special(id); }
+bool Tokenizer::is_special(TokenId id) const noexcept {
+  const auto found = impl_->added.tokens.find(id);
+  return found != impl_->added.tokens.end() && found->second.special;
+}
 
 std::optional<TokenId> Tokenizer::find(std::string_view content) const {
   const auto named = impl_->vocabulary.find(content);
@@ -275,7 +273,7 @@ std::optional<TokenId> Tokenizer::end_of_text() const noexcept { return impl_->e
 std::size_t Tokenizer::size() const noexcept { return impl_->vocabulary.size(); }
 
 std::size_t Tokenizer::vocab_size() const noexcept {
-  return impl_->vocabulary.count() - impl_->added.n_new();
+  return impl_->vocabulary.count() - impl_->added.n_new;
 }
 
 const std::string& Tokenizer::description() const noexcept { return impl_->description; }

@@ -18,23 +18,18 @@ class Precompiled {
   /// place of a text. What is longer is cut off.
   static constexpr std::size_t kMaxBytes = 1024;
 
-  /// Has no rules.
-  Precompiled() = default;
-
   /// Reads the table: the size of the trie in four bytes, the trie, and the replacements, which end
   /// in NUL. An empty table has no rules. Throws Error(invalid_file), whose message begins with
   /// `where`, if the trie is not there.
-  Precompiled(std::string_view table, std::string_view where);
+  explicit Precompiled(std::string_view table = {}, std::string_view where = {});
 
   struct Match {
     std::string_view replacement;
     std::size_t length = 0;  ///< of the string that is replaced; 0: there is none
   };
 
-  enum class Which : std::uint8_t { longest, shortest };
-
-  /// Returns a rule for the beginning of `text`. SentencePiece applies the longest one.
-  [[nodiscard]] Match match(std::string_view text, Which which = Which::longest) const noexcept;
+  /// Returns the longest rule for the beginning of `text`, as SentencePiece does, or the shortest.
+  [[nodiscard]] Match match(std::string_view text, bool is_shortest = false) const noexcept;
 
   /// Appends to `out` what HuggingFace's tokenizers put in the place of the grapheme that begins at
   /// `at`, and returns its length: if it has fewer than six bytes, the replacement of the shortest
@@ -50,7 +45,7 @@ class Precompiled {
 /// What SentencePiece makes of a text before it looks for pieces. The members have the names of its
 /// files. Immutable.
 struct SentencePieceNormalizer {
-  Precompiled precompiled_charsmap = {};
+  Precompiled precompiled_charsmap = Precompiled();
   PieceTrie user_defined = {};              ///< these strings are not changed
   bool add_dummy_prefix = true;             ///< a space before the text
   bool treat_whitespace_as_suffix = false;  ///< this space follows the text
@@ -201,10 +196,11 @@ struct AddedToken {
 /// tokenizers: the first pass matches the tokens that are not `normalized`, and the second pass
 /// matches the others in the text between them. In each pass, the leftmost match wins; if several
 /// matches begin at the same place, the longest of them wins.
-class AddedTokens {
- public:
-  /// declare() adds tokens to `vocabulary` that it lacks. `vocabulary` must outlive this object.
-  explicit AddedTokens(Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
+struct AddedTokens {
+  Vocabulary& vocabulary;  ///< declare() adds tokens that it lacks
+  std::map<TokenId, AddedToken> tokens = {};
+  std::size_t n_new = 0;  ///< how many tokens declare() has added to the vocabulary
+  std::array<PieceTrie, 2> passes = {};
 
   /// A token and the text that it was matched in, or text that is not empty and has no token.
   struct Piece {
@@ -230,18 +226,6 @@ class AddedTokens {
   /// `parse_special` is false, special tokens are treated as text.
   [[nodiscard]] std::vector<Piece> split(std::string_view text, std::size_t pass,
                                          bool parse_special) const;
-
-  [[nodiscard]] bool contains(TokenId id) const noexcept { return tokens_.contains(id); }
-  [[nodiscard]] bool is_special(TokenId id) const noexcept;
-
-  /// How many tokens declare() has added to the vocabulary.
-  [[nodiscard]] std::size_t n_new() const noexcept { return n_new_; }
-
- private:
-  Vocabulary& vocabulary_;
-  std::map<TokenId, AddedToken> tokens_;
-  std::size_t n_new_ = 0;
-  std::array<PieceTrie, 2> passes_;
 };
 
 struct Tokenizer::Impl {

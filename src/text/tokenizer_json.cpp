@@ -167,15 +167,15 @@ TokenModel read_unigram(const JsonFields& model, Vocabulary& vocabulary) {
   UnigramOptions options = {.byte_fallback = model.flag("byte_fallback", false)};
   std::vector<Piece> pieces;
   for (const json& pair : model.required_list("vocab")) {
-    const bool is_pair = pair.is_array() && pair.size() == 2 && pair[0].is_string() &&
-                         pair[1].is_number() && !pair[0].get_ref<const std::string&>().empty();
-    if (!is_pair || pieces.size() == static_cast<std::size_t>(Vocabulary::kMaxTokens)) {
-      model.refuse("vocab", "a list of [piece, score]");
+    const bool is_pair = pair.is_array() && pair.size() == 2 && pair[1].is_number();
+    const auto* const text = is_pair ? pair[0].get_ptr<const std::string*>() : nullptr;
+    if (!text || text->empty() || text->size() > PieceTrie::kMaxPieceBytes ||
+        pieces.size() == static_cast<std::size_t>(Vocabulary::kMaxTokens)) {
+      model.refuse("vocab", concat("a list of [piece, score], with pieces of 1 to ",
+                                   PieceTrie::kMaxPieceBytes, " bytes"));
     }
-    const std::string_view text = pair[0].get_ref<const std::string&>();
-    if (text.size() > PieceTrie::kMaxPieceBytes) model.refuse("vocab", "shorter pieces");
-    static_cast<void>(vocabulary.insert(text, static_cast<TokenId>(pieces.size())));
-    pieces.push_back({text, pair[1].get<double>()});
+    static_cast<void>(vocabulary.insert(*text, static_cast<TokenId>(pieces.size())));
+    pieces.push_back({*text, pair[1].get<double>()});
   }
   if (const json* const id = model.find("unk_id")) {
     options.unknown = read_token_id(*id, "unk_id", model.where());
