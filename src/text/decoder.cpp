@@ -39,7 +39,7 @@ void add_wordpiece(const JsonFields& fields, TokenDecoder& decoder) {
 }
 
 void add_metaspace_decoder(const JsonFields& fields, TokenDecoder& decoder) {
-  const bool keeps_first = read_prepend_scheme(fields) == PrependScheme::never;
+  const bool keeps_first = read_prepend_scheme(fields) == "never";
   decoder.steps.push_back([keeps_first](std::string& token, bool is_first) {
     replace_all(token, kMetaspace, is_first && !keeps_first ? "" : " ");
   });

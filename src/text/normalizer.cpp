@@ -75,12 +75,10 @@ bool begins_segment(utf8proc_int32_t first) {
 // unlike utf8proc's own function.
 void sort_marks(std::vector<utf8proc_int32_t>& points) {
   const auto is_mark = [](utf8proc_int32_t c) { return combining_class(c) != 0; };
-  for (auto begin = points.begin(); begin != points.end();) {
-    begin = std::find_if(begin, points.end(), is_mark);
-    const auto end = std::find_if_not(begin, points.end(), is_mark);
-    std::stable_sort(begin, end,
-                     [](auto a, auto b) { return combining_class(a) < combining_class(b); });
-    begin = end;
+  for (auto end = points.begin(); end != points.end();) {
+    const auto begin = std::find_if(end, points.end(), is_mark);
+    end = std::find_if_not(begin, points.end(), is_mark);
+    std::ranges::stable_sort(begin, end, {}, combining_class);
   }
 }
 
@@ -125,14 +123,9 @@ Rewrite without_marks(std::string_view category) {
 Rewrite stripping(bool left, bool right) {
   return [=](std::string_view text, std::size_t at, std::string& out) -> std::size_t {
     const std::size_t spaces = run_length(text.substr(at), CharClass::space);
-    if (spaces == 0) {
-      const std::size_t length = decode_utf8(text.substr(at)).length;
-      out += text.substr(at, length);
-      return length;
-    }
     const bool is_dropped = (left && at == 0) || (right && at + spaces == text.size());
-    if (!is_dropped) out += text.substr(at, spaces);
-    return spaces;
+    if (spaces == 0 || !is_dropped) out += text.substr(at, std::max<std::size_t>(spaces, 1));
+    return std::max<std::size_t>(spaces, 1);
   };
 }
 

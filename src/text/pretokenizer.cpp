@@ -84,16 +84,15 @@ FirstWord whole_text(std::string_view text) { return {text.size()}; }
 
 FirstWord gpt2_word(std::string_view text) { return {first_word_length(text)}; }
 
+bool is_never(const ClassifiedChar&) { return false; }
+
+// Returns white space or a word, which is a character for which is_alone(character), or others.
+template <bool (*is_alone)(const ClassifiedChar&)>
 FirstWord word_between_spaces(std::string_view text) {
   if (const std::size_t spaces = run_length(text, CharClass::space)) return {spaces, false};
-  return {length_while(text, [](const auto& c) { return c.kind != CharClass::space; })};
-}
-
-FirstWord bert_word(std::string_view text) {
-  if (const std::size_t spaces = run_length(text, CharClass::space)) return {spaces, false};
-  if (const auto first = first_char(text); is_bert_punctuation(first)) return {first.length};
-  return {length_while(
-      text, [](const auto& c) { return c.kind != CharClass::space && !is_bert_punctuation(c); })};
+  if (const auto first = first_char(text); is_alone(first)) return {first.length};
+  return {
+      length_while(text, [](const auto& c) { return c.kind != CharClass::space && !is_alone(c); })};
 }
 
 FirstWord digits(std::string_view text) {
@@ -127,10 +126,10 @@ void add_metaspace(const JsonFields& fields, WordSplits& steps) {
   if (fields.string("replacement").value_or(std::string(kMetaspace)) != kMetaspace) {
     fields.refuse("replacement", "U+2581", ErrorCode::unsupported);
   }
-  const PrependScheme scheme = read_prepend_scheme(fields);
+  const std::string scheme = read_prepend_scheme(fields);
   steps.push_back({.first_word = fields.flag("split", true) ? word_with_metaspace : whole_text,
-                   .prefix = scheme == PrependScheme::never ? "" : std::string(kMetaspace),
-                   .at_beginning_only = scheme == PrependScheme::first,
+                   .prefix = scheme == "never" ? "" : std::string(kMetaspace),
+                   .at_beginning_only = scheme == "first",
                    .rewrite = replacing(" ", std::string(kMetaspace))});
 }
 
@@ -147,9 +146,12 @@ void add_split(const JsonFields& fields, WordSplits& steps) {
 
 constexpr StepKind<WordSplits> kPreTokenizers[] = {
     {"ByteLevel", add_byte_level},
-    {"BertPreTokenizer", [](const auto&, WordSplits& steps) { steps.push_back({bert_word}); }},
+    {"BertPreTokenizer",
+     [](const auto&, WordSplits& steps) {
+       steps.push_back({word_between_spaces<is_bert_punctuation>});
+     }},
     {"WhitespaceSplit",
-     [](const auto&, WordSplits& steps) { steps.push_back({word_between_spaces}); }},
+     [](const auto&, WordSplits& steps) { steps.push_back({word_between_spaces<is_never>}); }},
     {"Metaspace", add_metaspace},
     {"Digits",
      [](const auto& fields, WordSplits& steps) {
@@ -192,13 +194,13 @@ std::size_t first_word_length(std::string_view text) noexcept {
   return space + run_length(text.substr(space), kind);
 }
 
-PrependScheme read_prepend_scheme(const JsonFields& fields) {
-  if (!fields.flag("add_prefix_space", true)) return PrependScheme::never;
-  const std::string scheme = fields.string("prepend_scheme").value_or("always");
-  if (scheme == "always") return PrependScheme::always;
-  if (scheme == "first") return PrependScheme::first;
-  if (scheme != "never") fields.refuse("prepend_scheme", "'always', 'first' or 'never'");
-  return PrependScheme::never;
+std::string read_prepend_scheme(const JsonFields& fields) {
+  if (!fields.flag("add_prefix_space", true)) return "never";
+  std::string scheme = fields.string("prepend_scheme").value_or("always");
+  if (scheme != "always" && scheme != "first" && scheme != "never") {
+    fields.refuse("prepend_scheme", "'always', 'first' or 'never'");
+  }
+  return scheme;
 }
 
 std::span<const StepKind<WordSplits>> pre_tokenizer_kinds() { return kPreTokenizers; }

@@ -154,11 +154,9 @@ using WordSplits = std::vector<WordSplit>;
 /// The types of the steps of a pre_tokenizer.
 [[nodiscard]] std::span<const StepKind<WordSplits>> pre_tokenizer_kinds();
 
-/// Whether the prefix of a Metaspace stands before every text, before the first one or nowhere.
-enum class PrependScheme : std::uint8_t { always, first, never };
-
-/// Reads it from a pre-tokenizer or a decoder. Throws Error(invalid_file).
-[[nodiscard]] PrependScheme read_prepend_scheme(const JsonFields& fields);
+/// Reads whether the prefix of a Metaspace, a pre-tokenizer or a decoder, stands before every text
+/// ("always"), before the "first" one or "never". Throws Error(invalid_file).
+[[nodiscard]] std::string read_prepend_scheme(const JsonFields& fields);
 
 /// SentencePiece's mark of a space, U+2581.
 inline constexpr std::string_view kMetaspace = "\xe2\x96\x81";
