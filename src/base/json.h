@@ -151,6 +151,11 @@ class JsonFields {
   [[noreturn]] void refuse(std::string_view key, std::string_view expected,
                            ErrorCode code = ErrorCode::invalid_file) const;
 
+  /// The same with the code unsupported, unless `holds`.
+  void expect(bool holds, std::string_view key, std::string_view expected) const {
+    if (!holds) refuse(key, expected, ErrorCode::unsupported);
+  }
+
   [[nodiscard]] const nlohmann::json& object() const noexcept { return object_; }
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
 

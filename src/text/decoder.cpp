@@ -49,7 +49,7 @@ void add_strip(const JsonFields& fields, TokenDecoder& decoder) {
   std::size_t start = 0, stop = 0;
   fields.read("start", start, 0, 16);
   fields.read("stop", stop);
-  if (stop != 0) fields.refuse("stop", "0", ErrorCode::unsupported);
+  fields.expect(stop == 0, "stop", "0");
   decoder.steps.push_back(
       [content = fields.required_string("content"), start](std::string& token, bool is_first) {
         for (std::size_t n = 0; is_first && n < start && token.starts_with(content); ++n) {
@@ -60,13 +60,10 @@ void add_strip(const JsonFields& fields, TokenDecoder& decoder) {
 
 void add_replace(const JsonFields& fields, TokenDecoder& decoder) {
   const auto pattern = fields.required_object("pattern").string("String");
-  if (!pattern || pattern->empty()) {
-    fields.refuse("pattern", "a String", ErrorCode::unsupported);
-  }
+  fields.expect(pattern && !pattern->empty(), "pattern", "a String");
   const std::string content = fields.required_string("content");
-  if (content.size() > pattern->size()) {
-    fields.refuse("content", "a text that is not longer than the pattern", ErrorCode::unsupported);
-  }
+  fields.expect(content.size() <= pattern->size(), "content",
+                "a text that is not longer than the pattern");
   decoder.steps.push_back([pattern = *pattern, content](std::string& token, bool) {
     replace_all(token, pattern, content);
   });

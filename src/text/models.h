@@ -2,21 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <initializer_list>
 #include <limits>
-#include <optional>
 #include <queue>
 #include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "base/hash.h"
 #include "gpt2/tokenizer.h"
 #include "text/vocabulary.h"
 
@@ -51,43 +43,39 @@ struct TextBuffer {
 };
 
 /// Receives the tokens of a text, word by word and from left to right.
-class TokenSink {
- public:
-  explicit TokenSink(bool with_ranges) : with_ranges_(with_ranges) {}
-
+struct TokenSink {
+  const bool with_ranges;
   std::vector<TokenId> ids = {};
   std::vector<TextRange> ranges = {};  ///< of the caller's text, one for each id
   /// How many bytes have no token: of the caller's text if there are ranges, and otherwise of the
   /// rewritten one.
   std::size_t lost_bytes = 0;
 
+  TextView word = {};
+  std::size_t end = 0;         ///< of the last token, in the word
+  std::size_t lost_until = 0;  ///< in the caller's text
+
   /// Begins a word. Offsets below are offsets into it.
-  void begin(const TextView& word) noexcept {
-    word_ = word;
-    end_ = 0;
+  void begin(const TextView& next) noexcept {
+    word = next;
+    end = 0;
   }
 
-  /// Adds a token, which stands for the bytes from the end of the token before it up to `end`.
-  void add(TokenId id, std::size_t end) {
+  /// Adds a token, which stands for the bytes from the end of the token before it up to `at`.
+  void add(TokenId id, std::size_t at) {
     ids.push_back(id);
-    if (!with_ranges_) return;
-    ranges.push_back(word_.range(end_, end));
-    end_ = end;
+    if (!with_ranges) return;
+    ranges.push_back(word.range(end, at));
+    end = at;
   }
 
   /// Counts bytes that no token stands for. A rewritten text may have several bytes for one.
   void lose(std::size_t first, std::size_t last) noexcept {
-    if (!with_ranges_) return void(lost_bytes += last - first);
-    const TextRange lost = word_.range(first, last);
-    lost_bytes += std::max(lost.end, lost_until_) - std::max(lost.begin, lost_until_);
-    lost_until_ = std::max(lost.end, lost_until_);
+    if (!with_ranges) return void(lost_bytes += last - first);
+    const TextRange lost = word.range(first, last);
+    lost_bytes += std::max(lost.end, lost_until) - std::max(lost.begin, lost_until);
+    lost_until = std::max(lost.end, lost_until);
   }
-
- private:
-  const bool with_ranges_;
-  TextView word_ = {};
-  std::size_t end_ = 0;
-  std::size_t lost_until_ = 0;
 };
 
 /// The symbols of a word, whose pairs are merged: a list in both directions. Kept from word to

@@ -123,9 +123,8 @@ void add_byte_level(const JsonFields& fields, WordSplits& steps) {
 }
 
 void add_metaspace(const JsonFields& fields, WordSplits& steps) {
-  if (fields.string("replacement").value_or(std::string(kMetaspace)) != kMetaspace) {
-    fields.refuse("replacement", "U+2581", ErrorCode::unsupported);
-  }
+  const auto replacement = fields.string("replacement");
+  fields.expect(!replacement || *replacement == kMetaspace, "replacement", "U+2581");
   const std::string scheme = read_prepend_scheme(fields);
   steps.push_back({.first_word = fields.flag("split", true) ? word_with_metaspace : whole_text,
                    .prefix = scheme == "never" ? "" : std::string(kMetaspace),
@@ -134,13 +133,11 @@ void add_metaspace(const JsonFields& fields, WordSplits& steps) {
 }
 
 void add_split(const JsonFields& fields, WordSplits& steps) {
-  const auto pattern = fields.required_object("pattern").string("Regex");
-  if (!pattern || std::ranges::find(kPatterns, *pattern) == std::end(kPatterns)) {
-    fields.refuse("pattern", "the pattern of GPT-2", ErrorCode::unsupported);
-  }
-  if (fields.string("behavior").value_or("Isolated") != "Isolated") {
-    fields.refuse("behavior", "'Isolated'", ErrorCode::unsupported);
-  }
+  const auto pattern = fields.required_object("pattern").string("Regex").value_or("");
+  const bool is_known = std::ranges::find(kPatterns, pattern) != std::end(kPatterns);
+  fields.expect(is_known, "pattern", "the pattern of GPT-2");
+  const auto behavior = fields.string("behavior");
+  fields.expect(!behavior || *behavior == "Isolated", "behavior", "'Isolated'");
   steps.push_back({gpt2_word});
 }
 

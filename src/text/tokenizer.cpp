@@ -53,14 +53,17 @@ bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
 }
 
 // Encodes one text.
-class Encoder {
- public:
-  Encoder(const Tokenizer::Impl& impl, bool with_ranges, bool parse_special)
-      : out(with_ranges), impl_(impl), with_ranges_(with_ranges), parse_special_(parse_special) {}
+struct Encoder {
+  const Tokenizer::Impl& impl;
+  const bool with_ranges;
+  const bool parse_special;
+  TokenSink out = {with_ranges};
+  std::array<TextBuffer, 2> buffers = {};
+  Symbols symbols = {};
 
   // Pass 0 is for the text itself, and pass 1 for each part of it after the normalizer.
   void encode(const TextView& text, std::size_t pass) {
-    for (const AddedTokens::Piece& piece : impl_.added.split(text.text, pass, parse_special_)) {
+    for (const AddedTokens::Piece& piece : impl.added.split(text.text, pass, parse_special)) {
       const TextView part = text.part(piece.text);
       if (piece.token) {
         out.begin(part);
@@ -73,53 +76,42 @@ class Encoder {
     }
   }
 
-  TokenSink out;
-
- private:
   TextView normalized(const TextView& text) {
-    const TextView changed = normalize(text, impl_.normalizer, with_ranges_, buffers_);
-    if (!impl_.sentencepiece) return changed;
-    TextBuffer& free_buffer = buffers_[impl_.normalizer.size() % 2];
-    return impl_.sentencepiece->normalize(changed, with_ranges_, free_buffer);
+    const TextView changed = normalize(text, impl.normalizer, with_ranges, buffers);
+    if (!impl.sentencepiece) return changed;
+    TextBuffer& free_buffer = buffers[impl.normalizer.size() % 2];
+    return impl.sentencepiece->normalize(changed, with_ranges, free_buffer);
   }
 
   // Divides the text by the steps of the pre-tokenizer from `step` on, and encodes the words.
   void split_words(const TextView& text, std::size_t step) {
-    if (step == impl_.pre_tokenizer.size()) return encode_word(text);
-    const WordSplit& split = impl_.pre_tokenizer[step];
+    if (step == impl.pre_tokenizer.size()) {
+      out.begin(text);
+      return impl.model(text.text, symbols, out);
+    }
+    const WordSplit& split = impl.pre_tokenizer[step];
     const bool has_prefix = !split.prefix.empty() && !(split.at_beginning_only && text.begin > 0) &&
                             !text.text.starts_with(' ') && !text.text.starts_with(split.prefix);
     TextView rest = text;
     TextBuffer changed;
     if (has_prefix || split.rewrite) {
       const std::string_view prefix = has_prefix ? split.prefix : std::string_view();
-      rest = rewrite_text(text, prefix, split.rewrite, with_ranges_, changed);
+      rest = rewrite_text(text, prefix, split.rewrite, with_ranges, changed);
     }
-    const bool is_last = step + 1 == impl_.pre_tokenizer.size();
+    const bool is_last = step + 1 == impl.pre_tokenizer.size();
     while (!rest.text.empty()) {
       const auto [length, is_kept] = split.first_word(rest.text);
       const std::string_view word = rest.text.substr(0, length);
       // GPT-2's own tokenizer takes the first way, which must not be slowed down by what it does
       // not need.
-      if (is_kept && is_last && !with_ranges_) {
-        impl_.model(word, symbols_, out);
+      if (is_kept && is_last && !with_ranges) {
+        impl.model(word, symbols, out);
       } else if (is_kept) {
         split_words(rest.part(word), step + 1);
       }
       rest = rest.part(rest.text.substr(length));
     }
   }
-
-  void encode_word(const TextView& word) {
-    out.begin(word);
-    impl_.model(word.text, symbols_, out);
-  }
-
-  const Tokenizer::Impl& impl_;
-  const bool with_ranges_;
-  const bool parse_special_;
-  std::array<TextBuffer, 2> buffers_ = {};
-  Symbols symbols_ = {};
 };
 
 }  // namespace
@@ -197,7 +189,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
     reject("a text of ", text.size(),
            " bytes is too long to encode at once; expected less than 2 GiB");
   }
-  Encoder encoder(*impl_, ranges != nullptr, options.parse_special);
+  Encoder encoder{*impl_, ranges != nullptr, options.parse_special};
   TokenSink& out = encoder.out;
   const auto add_special = [&](const std::vector<TokenId>& tokens) {
     if (!options.add_special_tokens) return;

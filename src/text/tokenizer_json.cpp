@@ -128,7 +128,7 @@ void refuse_members(const JsonFields& model, std::initializer_list<const char*> 
   for (const char* key : keys) {
     const json* value = model.find(key);
     const bool is_empty = !value || is_text(*value, "") || *value == 0 || *value == false;
-    if (!is_empty) model.refuse(key, "none", ErrorCode::unsupported);
+    model.expect(is_empty, key, "none");
   }
 }
 
@@ -187,8 +187,8 @@ TokenModel read_unigram(const JsonFields& model, Vocabulary& vocabulary) {
 }
 
 void expect_first(const JsonFields& processor, const Tokenizer::Impl& tokenizer) {
-  if (tokenizer.before.empty() && tokenizer.after.empty()) return;
-  processor.refuse("type", "one step that adds tokens", ErrorCode::unsupported);
+  const bool is_first = tokenizer.before.empty() && tokenizer.after.empty();
+  processor.expect(is_first, "type", "one step that adds tokens");
 }
 
 // {"single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}],
@@ -215,7 +215,7 @@ void read_template(const JsonFields& processor, Tokenizer::Impl& tokenizer) {
       processor.refuse("single", "an array of SpecialToken and Sequence");
     }
   }
-  if (texts != 1) processor.refuse("single", "an array with one Sequence", ErrorCode::unsupported);
+  processor.expect(texts == 1, "single", "an array with one Sequence");
   if (tokenizer.is_byte_level) tokenizer.prompt_start = tokenizer.before;
 }
 
@@ -243,14 +243,13 @@ void read_parts(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   WordSplits& splits = tokenizer.pre_tokenizer;
   read_part(root, "pre_tokenizer", "pretokenizers", pre_tokenizer_kinds(), splits);
   const auto n_byte_level = std::ranges::count(splits, true, &WordSplit::is_byte_level);
-  if (n_byte_level > 1) root.refuse("pre_tokenizer", "one ByteLevel", ErrorCode::unsupported);
+  root.expect(n_byte_level <= 1, "pre_tokenizer", "one ByteLevel");
   const bool is_byte_level = tokenizer.is_byte_level = n_byte_level == 1;
   TokenDecoder& decoder = tokenizer.decoder;
   read_part(root, "decoder", "decoders", decoder_kinds(), decoder);
-  if (is_byte_level ? !decoder.steps.empty() || decoder.byte_fallback : decoder.is_byte_level) {
-    root.refuse("decoder", "ByteLevel if the pre_tokenizer has it, and only then",
-                ErrorCode::unsupported);
-  }
+  root.expect(
+      is_byte_level ? decoder.steps.empty() && !decoder.byte_fallback : !decoder.is_byte_level,
+      "decoder", "ByteLevel if the pre_tokenizer has it, and only then");
   read_part(root, "post_processor", "processors", kPostProcessors, tokenizer);
   if (!is_byte_level) tokenizer.vocabulary.use_names();
 }
@@ -293,9 +292,8 @@ void read_tokenizer_json(std::span<const TextFile> files, const JsonPatch& patch
   reader.read(text);
   patch(reader.root);
   const JsonFields root(reader.root, where);
-  if (const auto version = root.string("version"); version && *version != "1.0") {
-    root.refuse("version", "'1.0'", ErrorCode::unsupported);
-  }
+  const auto version = root.string("version");
+  root.expect(!version || *version == "1.0", "version", "'1.0'");
   const JsonFields model = root.required_object("model");
   const std::string type = model.string("type").value_or("BPE");
   if (type == "Unigram") tokenizer.model = read_unigram(model, tokenizer.vocabulary);
@@ -308,9 +306,9 @@ void read_tokenizer_json(std::span<const TextFile> files, const JsonPatch& patch
     tokenizer.model = read_bpe(model, reader.merges, tokenizer);
   } else if (type == "WordPiece" && !tokenizer.is_byte_level) {
     tokenizer.model = read_wordpiece(model, tokenizer.vocabulary);
-  } else if (type != "Unigram" || tokenizer.is_byte_level) {
-    model.refuse("type", "'BPE', or 'WordPiece' or 'Unigram' without ByteLevel",
-                 ErrorCode::unsupported);
+  } else {
+    model.expect(type == "Unigram" && !tokenizer.is_byte_level, "type",
+                 "'BPE', or 'WordPiece' or 'Unigram' without ByteLevel");
   }
   if (!root.find("added_tokens")) return;
   for (const json& value : root.required_list("added_tokens")) {

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (range.begin > range.end || range.end > text.size()) __builtin_trap();
       }
       Symbols symbols;
-      TokenSink out(/*with_ranges=*/true);
+      TokenSink out = {.with_ranges = true};
       out.begin({normalized});
       model(normalized, symbols, out);
       if (out.ids.size() != out.ranges.size()) __builtin_trap();

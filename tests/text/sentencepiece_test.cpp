@@ -22,7 +22,7 @@ std::string read_model(std::string_view folder) {
 
 TokenSink encoded(const TokenModel& model, std::string_view text) {
   Symbols symbols;
-  TokenSink out(/*with_ranges=*/true);
+  TokenSink out = {.with_ranges = true};
   out.begin({text});
   model(text, symbols, out);
   return out;
