@@ -87,8 +87,6 @@ class VocabularyReader final : public JsonTree {
   std::vector<std::string> pair_;  // the parts, read so far, of a merge written as an array
 };
 
-constexpr std::size_t kMaxTemplate = 64;  // tokens put before or after every text
-
 // Of a part. Real tokenizers have up to 6. Each step may make a text longer, and splits recurse.
 constexpr std::size_t kMaxSteps = 16;
 
@@ -191,8 +189,7 @@ void expect_first(const JsonFields& processor, const Tokenizer::Impl& tokenizer)
   processor.expect(is_first, "type", "one step that adds tokens");
 }
 
-// {"single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}],
-//  "special_tokens": {"<s>": {"ids": [1]}}}
+// {"single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]}
 void read_template(const JsonFields& processor, Tokenizer::Impl& tokenizer) {
   expect_first(processor, tokenizer);
   std::size_t texts = 0;
@@ -200,15 +197,9 @@ void read_template(const JsonFields& processor, Tokenizer::Impl& tokenizer) {
     const JsonFields piece(value, processor.where() + ": single");
     if (piece.find("SpecialToken")) {
       const JsonFields special = piece.required_object("SpecialToken");
-      const std::string name = special.required_string("id");
-      const JsonFields all = processor.required_object("special_tokens");
-      const json* found = all.find(name);
-      if (!found) special.refuse("id", "one of special_tokens");
-      auto& ids = texts == 0 ? tokenizer.before : tokenizer.after;
-      for (const json& id : JsonFields(*found, all.where()).required_list("ids")) {
-        ids.push_back(read_token_id(id, name, all.where()));
-        if (ids.size() > kMaxTemplate) processor.refuse("single", "no more than 64 special tokens");
-      }
+      const auto id = tokenizer.vocabulary.find(special.required_string("id"));
+      if (!id) special.refuse("id", "a token of the vocabulary");
+      (texts == 0 ? tokenizer.before : tokenizer.after).push_back(*id);
     } else if (piece.find("Sequence")) {
       ++texts;
     } else {
@@ -237,7 +228,7 @@ constexpr StepKind<Tokenizer::Impl> kPostProcessors[] = {
     {"BertProcessing", read_cls_and_sep},
     {"RobertaProcessing", read_cls_and_sep}};
 
-// Reads all parts but the model.
+// Reads all parts but the model and the post-processor.
 void read_parts(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   read_part(root, "normalizer", "normalizers", normalizer_kinds(), tokenizer.normalizer);
   WordSplits& splits = tokenizer.pre_tokenizer;
@@ -250,7 +241,6 @@ void read_parts(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   root.expect(
       is_byte_level ? decoder.steps.empty() && !decoder.byte_fallback : !decoder.is_byte_level,
       "decoder", "ByteLevel if the pre_tokenizer has it, and only then");
-  read_part(root, "post_processor", "processors", kPostProcessors, tokenizer);
   if (!is_byte_level) tokenizer.vocabulary.use_names();
 }
 
@@ -310,12 +300,13 @@ void read_tokenizer_json(std::span<const TextFile> files, const JsonPatch& patch
     model.expect(type == "Unigram" && !tokenizer.is_byte_level, "type",
                  "'BPE', or 'WordPiece' or 'Unigram' without ByteLevel");
   }
-  if (!root.find("added_tokens")) return;
-  for (const json& value : root.required_list("added_tokens")) {
+  const json none;  // has no elements
+  for (const json& value : root.find("added_tokens") ? root.required_list("added_tokens") : none) {
     const auto id = value.find("id");
-    declare_added_token({value, concat(where, ": added_tokens")}, id == value.end() ? json() : *id,
+    declare_added_token({value, concat(where, ": added_tokens")}, id == value.end() ? none : *id,
                         tokenizer);
   }
+  read_part(root, "post_processor", "processors", kPostProcessors, tokenizer);
 }
 
 void read_sentencepiece_model(std::span<const TextFile> files, const JsonPatch& patch,
