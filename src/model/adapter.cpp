@@ -42,25 +42,18 @@ class OrderedTree : public JsonTree {
 
 // Throws unless merging the tensors is all that the adapter needs.
 void refuse_other_methods(const JsonFields& config) {
-  using enum ErrorCode;
-  if (config.required_string("peft_type") != "LORA") {
-    config.refuse("peft_type", "'LORA'", unsupported);
-  }
+  config.expect(config.required_string("peft_type") == "LORA", "peft_type", "'LORA'");
   for (const char* key : {"layer_replication", "alora_invocation_tokens", "target_parameters",
                           "use_qalora", "use_bdlora", "arrow_config"}) {
     const nlohmann::json* const value = config.find(key);
-    const bool is_off = value == nullptr || value->empty() || *value == false;
-    if (!is_off) config.refuse(key, "an adapter without it", unsupported);
+    config.expect(!value || value->empty() || *value == false, key, "an adapter without it");
   }
   const nlohmann::json* const init = config.find("init_lora_weights");
-  if (init == nullptr || init->is_boolean()) return;
-  for (const char* name : {"gaussian", "eva", "orthogonal"}) {
-    if (is_text(*init, name)) return;
-  }
-  config.refuse("init_lora_weights",
+  config.expect(!init || init->is_boolean() || is_text(*init, "gaussian") ||
+                    is_text(*init, "eva") || is_text(*init, "orthogonal"),
+                "init_lora_weights",
                 "one that leaves the base as it is: convert the adapter with PEFT's "
-                "path_initial_model_for_weight_conversion",
-                unsupported);
+                "path_initial_model_for_weight_conversion");
 }
 
 // Reads rank_pattern or alpha_pattern, whose values are in these limits.
