@@ -139,61 +139,6 @@ Rewrite joining_spaces(std::string content) {
   };
 }
 
-}  // namespace
-
-TextView rewrite_text(const TextView& text, std::string_view prefix, const Rewrite& rewrite,
-                      bool with_origins, TextBuffer& buffer) {
-  buffer.text = prefix;
-  const std::size_t begin = text.text.empty() ? text.begin : text.range(0, 1).begin;
-  buffer.origins.assign(with_origins ? prefix.size() : 0, {begin, begin});
-  for (std::size_t at = 0; at < text.text.size();) {
-    std::size_t length = with_origins ? 1 : text.text.size();
-    if (rewrite) {
-      length = rewrite(text.text, at, buffer.text);
-    } else {
-      buffer.text += text.text.substr(at, length);
-    }
-    if (with_origins) buffer.origins.resize(buffer.text.size(), text.range(at, at + length));
-    at += length;
-    // The steps of a hostile file could multiply a text until memory is full.
-    constexpr std::size_t kMaxRewritten = std::size_t{64} << 20;
-    if (buffer.text.size() > kMaxRewritten && buffer.text.size() / 2 > text.text.size()) {
-      reject("the normalizer makes a text of more than ", kMaxRewritten, " bytes of ",
-             text.text.size(), ": the tokenizer's file is damaged");
-    }
-  }
-  return {buffer.text, with_origins ? buffer.origins.data() : nullptr, text.begin};
-}
-
-Rewrite replacing(std::string pattern, std::string content) {
-  return [pattern, content](std::string_view text, std::size_t at, std::string& out) {
-    if (!text.substr(at).starts_with(pattern)) return out += text[at], std::size_t{1};
-    out += content;
-    return pattern.size();
-  };
-}
-
-Rewrites gpt_sw3_normalizer() {
-  const auto clean_up = [](char32_t c, std::string_view bytes, std::string& out) {
-    constexpr std::u32string_view kSpaces =
-        U"\u2002\u2003\u2005\u2008\u2009\u200a\u202f\u3000\ufffc";
-    const bool is_control = c < ' ' && c != '\t' && c != '\n';
-    if (is_control || (c >= 0x7f && c <= 0xa0) || c == 0xad || c == 0x200b) return;
-    out += kSpaces.find(c) == kSpaces.npos ? bytes : " ";
-  };
-  return {each_character(clean_up), normal_form(UTF8PROC_COMPOSE)};
-}
-
-TextView normalize(TextView text, std::span<const Rewrite> steps, bool with_origins,
-                   std::array<TextBuffer, 2>& buffers) {
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    text = rewrite_text(text, "", steps[i], with_origins, buffers[i % 2]);
-  }
-  return text;
-}
-
-namespace {
-
 // Decodes base64 up to the first character that is not part of it.
 std::string base64_bytes(std::string_view text) {
   constexpr std::string_view kDigits =
@@ -205,10 +150,7 @@ std::string base64_bytes(std::string_view text) {
     const std::size_t digit = kDigits.find(c);
     if (digit == kDigits.npos) break;
     bits = bits << 6 | static_cast<std::uint32_t>(digit);
-    n_bits += 6;
-    if (n_bits < 8) continue;
-    n_bits -= 8;
-    bytes += static_cast<char>(bits >> n_bits & 0xff);
+    if ((n_bits += 6) >= 8) bytes += static_cast<char>(bits >> (n_bits -= 8) & 0xff);
   }
   return bytes;
 }
@@ -267,6 +209,57 @@ constexpr StepKind<Rewrites> kNormalizers[] = {
      }}};
 
 }  // namespace
+
+TextView rewrite_text(const TextView& text, std::string_view prefix, const Rewrite& rewrite,
+                      bool with_origins, TextBuffer& buffer) {
+  buffer.text = prefix;
+  const std::size_t begin = text.text.empty() ? text.begin : text.range(0, 1).begin;
+  buffer.origins.assign(with_origins ? prefix.size() : 0, {begin, begin});
+  for (std::size_t at = 0; at < text.text.size();) {
+    std::size_t length = with_origins ? 1 : text.text.size();
+    if (rewrite) {
+      length = rewrite(text.text, at, buffer.text);
+    } else {
+      buffer.text += text.text.substr(at, length);
+    }
+    if (with_origins) buffer.origins.resize(buffer.text.size(), text.range(at, at + length));
+    at += length;
+    // The steps of a hostile file could multiply a text until memory is full.
+    constexpr std::size_t kMaxRewritten = std::size_t{64} << 20;
+    if (buffer.text.size() > kMaxRewritten && buffer.text.size() / 2 > text.text.size()) {
+      reject("the normalizer makes a text of more than ", kMaxRewritten, " bytes of ",
+             text.text.size(), ": the tokenizer's file is damaged");
+    }
+  }
+  return {buffer.text, with_origins ? buffer.origins.data() : nullptr, text.begin};
+}
+
+Rewrite replacing(std::string pattern, std::string content) {
+  return [pattern, content](std::string_view text, std::size_t at, std::string& out) {
+    if (!text.substr(at).starts_with(pattern)) return out += text[at], std::size_t{1};
+    out += content;
+    return pattern.size();
+  };
+}
+
+Rewrites gpt_sw3_normalizer() {
+  const auto clean_up = [](char32_t c, std::string_view bytes, std::string& out) {
+    constexpr std::u32string_view kSpaces =
+        U"\u2002\u2003\u2005\u2008\u2009\u200a\u202f\u3000\ufffc";
+    const bool is_control = c < ' ' && c != '\t' && c != '\n';
+    if (is_control || (c >= 0x7f && c <= 0xa0) || c == 0xad || c == 0x200b) return;
+    out += kSpaces.find(c) == kSpaces.npos ? bytes : " ";
+  };
+  return {each_character(clean_up), normal_form(UTF8PROC_COMPOSE)};
+}
+
+TextView normalize(TextView text, std::span<const Rewrite> steps, bool with_origins,
+                   std::array<TextBuffer, 2>& buffers) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    text = rewrite_text(text, "", steps[i], with_origins, buffers[i % 2]);
+  }
+  return text;
+}
 
 std::span<const StepKind<Rewrites>> normalizer_kinds() { return kNormalizers; }
 
