@@ -177,7 +177,7 @@ PieceTrie::PieceTrie(std::vector<Entry> entries)
       const std::string_view last = entries[end - 1].first.substr(depth);
       const auto more = std::ranges::mismatch(first, last).in1 - first.begin();
       nodes_[node].label = static_cast<std::uint32_t>(text_.size());
-      nodes_[node].label_length = static_cast<std::uint32_t>(more);
+      nodes_[node].label_length = static_cast<std::uint16_t>(more);
       text_.append(first, 0, nodes_[node].label_length);
       depth += nodes_[node].label_length;
     }
@@ -189,7 +189,7 @@ PieceTrie::PieceTrie(std::vector<Entry> entries)
       const char byte = entries[begin].first[depth];
       while (begin < end && entries[begin].first[depth] == byte) ++begin;
       const std::uint32_t child = child_of(node, byte);
-      nodes_[child].key = key_of(node, byte);
+      nodes_[child] = {.parent = node, .byte = byte};
       open.push_back({child, first, begin, depth + 1});
     }
   }

@@ -99,7 +99,7 @@ class PieceTrie {
     for (std::uint32_t length = 0; length < text.size();) {
       node = child_of(node, text[length++]);
       const Node& found = nodes_[node];
-      if (found.key == kEmpty) return;
+      if (found.parent == kNone) return;
       if (const std::uint32_t more = found.label_length) {
         if (text.compare(length, more, text_.data() + found.label, more) != 0) return;
         length += more;
@@ -124,27 +124,25 @@ class PieceTrie {
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
 
  private:
-  static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
-  static constexpr std::uint32_t kRoot = ~std::uint32_t{0};  // is not in the table
+  // Parents that are not in the table: that of an empty place, and the root.
+  static constexpr std::uint32_t kNone = ~std::uint32_t{1}, kRoot = ~std::uint32_t{0};
 
   struct Node {
-    std::uint64_t key = kEmpty;  // the place of its parent, and the byte that leads to it
+    std::uint32_t parent = kNone;
     TokenId id = -1;
-    std::uint32_t label = 0;  // the place in text_ of the bytes that lead to the node after the
-    std::uint32_t label_length = 0;  // first one
+    std::uint32_t label = 0;         // the place in text_ of the bytes that lead to the node
+    std::uint16_t label_length = 0;  // after `byte`
+    char byte = 0;
   };
 
   // Returns the place of the child, or an empty place if there is none. The multiplier is secret,
   // as in the table of merges.
   [[nodiscard]] std::uint32_t child_of(std::uint32_t node, char byte) const noexcept {
-    const std::uint64_t key = key_of(node, byte);
+    const std::uint64_t key = std::uint64_t{node} << 8 | static_cast<unsigned char>(byte);
     auto i = static_cast<std::uint32_t>((key * multiplier_) >> 32) & mask_;
-    while (nodes_[i].key != key && nodes_[i].key != kEmpty) i = (i + 1) & mask_;
+    const auto is_other = [&](const Node& at) { return at.parent != node || at.byte != byte; };
+    while (is_other(nodes_[i]) && nodes_[i].parent != kNone) i = (i + 1) & mask_;
     return i;
-  }
-
-  static constexpr std::uint64_t key_of(std::uint32_t node, char byte) noexcept {
-    return std::uint64_t{node} << 8 | static_cast<unsigned char>(byte);
   }
 
   std::vector<Node> nodes_ = std::vector<Node>(1);  // a power of two, at most half full
