@@ -165,7 +165,11 @@ class Unigram {
   }
 
   void operator()(std::string_view text, Symbols& symbols, TokenSink& out) const {
-    Encoder{*this, text, symbols, out}.encode();
+    Encoder encoder = {*this, text, symbols, out};
+    while (encoder.at < text.size()) {
+      options_.is_bpe ? encoder.append_merged() : encoder.append_best_path();
+    }
+    encoder.append_unknown();
   }
 
  private:
@@ -189,17 +193,6 @@ class Unigram {
     double score = 0;
     std::vector<Node> nodes = {};
     std::vector<std::uint32_t> path = {};
-
-    void encode() {
-      while (at < text.size()) {
-        if (model.options_.is_bpe) {
-          append_merged();
-        } else {
-          append_best_path();
-        }
-      }
-      append_unknown();
-    }
 
     // Appends the token of the part from `at` to `end`, or -1 for a character without one.
     void append_part(TokenId id, std::uint32_t end) {
@@ -254,27 +247,7 @@ class Unigram {
     }
 
     void append_merged() {
-      split_into_symbols();
-      // User-defined pieces are never merged.
-      const auto is_frozen = [&](const Symbols::Symbol& symbol) {
-        return model.user_defined_.find(text.substr(symbol.begin, symbol.end - symbol.begin)) >= 0;
-      };
-      const auto merged = [&](const Symbols::Symbol& left, const Symbols::Symbol& right) {
-        if (is_frozen(left) || is_frozen(right)) return -1;
-        return model.pieces_.find(text.substr(left.begin, right.end - left.begin));
-      };
-      symbols.merge(
-          [&](const auto& left, const auto& right) {
-            const TokenId id = merged(left, right);
-            if (id < 0) return Symbols::kNever;
-            return rank_of_score(model.scores_[static_cast<std::size_t>(id)]);
-          },
-          merged);
-      symbols.for_each([&](TokenId id, std::uint32_t end) { append_part(id, end); });
-    }
-
-    // Makes symbols of the characters and user-defined pieces of a segment.
-    void split_into_symbols() {
+      // The symbols are the characters and user-defined pieces of a segment.
       symbols.clear();
       std::size_t farthest = at + 1;  // end of a piece
       for (std::uint32_t begin = at, end; begin < farthest; begin = end) {
@@ -288,6 +261,21 @@ class Unigram {
         });
         symbols.add(symbol_id, begin, end);
       }
+      // User-defined pieces are never merged.
+      const auto is_frozen = [&](const Symbols::Symbol& symbol) {
+        return model.user_defined_.find(text.substr(symbol.begin, symbol.end - symbol.begin)) >= 0;
+      };
+      const auto merged = [&](const Symbols::Symbol& left, const Symbols::Symbol& right) {
+        if (is_frozen(left) || is_frozen(right)) return -1;
+        return model.pieces_.find(text.substr(left.begin, right.end - left.begin));
+      };
+      const auto rank_of = [&](const Symbols::Symbol& left, const Symbols::Symbol& right) {
+        const TokenId id = merged(left, right);
+        if (id < 0) return Symbols::kNever;
+        return rank_of_score(model.scores_[static_cast<std::size_t>(id)]);
+      };
+      symbols.merge(rank_of, merged);
+      symbols.for_each([&](TokenId id, std::uint32_t end) { append_part(id, end); });
     }
   };
 
