@@ -169,25 +169,10 @@ std::vector<AddedToken> special_tokens(const std::vector<const JsonFields*>& fil
   return tokens;
 }
 
-// Declares the tokens of added_tokens.json, {"<|pad|>": 50257}. The special ones are those that the
-// other files name.
-void declare_added(const JsonFields& file, const std::vector<AddedToken>& specials,
-                   AddedTokens& added) {
-  std::set<std::string_view> names;
-  for (const AddedToken& special : specials) names.insert(special.content);
-  for (const auto& [content, value] : file.object().items()) {
-    const bool is_special = names.contains(content);
-    added.declare({.content = content,
-                   .id = read_token_id(value, content, file.where()),
-                   .normalized = !is_special,
-                   .special = is_special,
-                   .where = file.where()});
-  }
-}
-
 // Declares the tokens of the side files. As in HuggingFace's transformers, the other two files
 // count only if tokenizer_config.json has no added_tokens_decoder:
-// {"50256": {"content": "<|endoftext|>", ...}}
+// {"50256": {"content": "<|endoftext|>", ...}}. Of the tokens of added_tokens.json, {"<|pad|>":
+// 50257}, those are special that another file names as such.
 SpecialIds read_side_files(const JsonFields& config, Folder& folder, Family family,
                            Tokenizer::Impl& tokenizer) {
   const JsonFields map = folder.read_object("special_tokens_map.json");
@@ -203,7 +188,16 @@ SpecialIds read_side_files(const JsonFields& config, Folder& folder, Family fami
     }
   } else {
     specials = special_tokens({&config, &map});
-    declare_added(added, specials, tokenizer.added);
+    std::set<std::string_view> names;
+    for (const AddedToken& special : specials) names.insert(special.content);
+    for (const auto& [content, value] : added.object().items()) {
+      const bool is_special = names.contains(content);
+      tokenizer.added.declare({.content = content,
+                               .id = read_token_id(value, content, added.where()),
+                               .normalized = !is_special,
+                               .special = is_special,
+                               .where = added.where()});
+    }
   }
   SpecialIds ids;
   for (AddedToken& token : specials) {
