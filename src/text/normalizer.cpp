@@ -9,12 +9,6 @@
 namespace gpt2 {
 namespace {
 
-void append_utf8(std::string& out, char32_t c) {
-  utf8proc_uint8_t bytes[4];
-  const auto n = utf8proc_encode_char(static_cast<utf8proc_int32_t>(c), bytes);
-  out.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(n));
-}
-
 // Returns a step that calls f(code point, its bytes, out) for each character. Bytes that are not
 // UTF-8 stay as they are.
 template <class F>

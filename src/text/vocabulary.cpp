@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cstring>
 
+#include <utf8proc.h>
+
 #include "base/utf8.h"
 
 namespace gpt2 {
@@ -40,13 +42,7 @@ constexpr Alphabet kAlphabet = [] {
 std::string spell(std::string_view bytes) {
   std::string spelled;
   for (const char c : bytes) {
-    const unsigned character = kAlphabet.characters[static_cast<unsigned char>(c)];
-    if (character < 0x80) {
-      spelled += static_cast<char>(character);
-    } else {
-      spelled += static_cast<char>(0xc0 | character >> 6);
-      spelled += static_cast<char>(0x80 | (character & 0x3f));
-    }
+    append_utf8(spelled, kAlphabet.characters[static_cast<unsigned char>(c)]);
   }
   return spelled;
 }
@@ -140,6 +136,12 @@ std::size_t Vocabulary::slot_of(std::string_view name, std::uint32_t hash) const
     if (slot.id < 0) return i;
     if (slot.hash == hash && this->name(slot.id) == name) return i;
   }
+}
+
+void append_utf8(std::string& out, char32_t c) {
+  utf8proc_uint8_t bytes[4];
+  const auto n = utf8proc_encode_char(static_cast<utf8proc_int32_t>(c), bytes);
+  out.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(n));
 }
 
 std::string byte_piece(std::size_t byte) {

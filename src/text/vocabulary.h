@@ -151,6 +151,9 @@ class PieceTrie {
   std::string text_;
 };
 
+/// Appends the code point in UTF-8.
+void append_utf8(std::string& out, char32_t code_point);
+
 /// The name that a token for one byte has in a vocabulary of characters: "<0x0A>".
 [[nodiscard]] std::string byte_piece(std::size_t byte);
 
