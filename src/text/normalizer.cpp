@@ -72,7 +72,8 @@ void sort_marks(std::vector<utf8proc_int32_t>& points) {
   for (auto end = points.begin(); end != points.end();) {
     const auto begin = std::find_if(end, points.end(), is_mark);
     end = std::find_if_not(begin, points.end(), is_mark);
-    std::ranges::stable_sort(begin, end, {}, combining_class);
+    std::stable_sort(begin, end,
+                     [](auto a, auto b) { return combining_class(a) < combining_class(b); });
   }
 }
 
