@@ -97,17 +97,18 @@ class Bpe {
  private:
   void split_into_symbols(std::string_view word, Symbols& symbols, TokenSink& out) const {
     const auto id_of = [&](char byte) { return byte_ids_[static_cast<unsigned char>(byte)]; };
+    const bool of_characters = options_.of_characters;
     symbols.clear();
     bool after_unknown = false;
     for (std::size_t begin = 0, end = 1; begin < word.size(); begin = end++) {
       TokenId id = id_of(word[begin]);
-      if (options_.of_characters) [[unlikely]] {
+      if (of_characters) [[unlikely]] {
         end = begin + decode_utf8(word.substr(begin)).length;
         const std::string_view character = word.substr(begin, end - begin);
         id = vocabulary_->find(character).value_or(-1);
         const auto has_token = [&](char byte) { return id_of(byte) >= 0; };
         if (id < 0 && options_.byte_fallback && std::ranges::all_of(character, has_token)) {
-          for (; begin < end; ++begin) symbols.add(id_of(word[begin]), begin, begin + 1);
+          for (; begin < end; ++begin) symbols.add(id_of(word[begin]), begin + 1);
           after_unknown = false;
           continue;
         }
@@ -119,7 +120,7 @@ class Bpe {
         id = *options_.unknown;
       }
       after_unknown = is_unknown;
-      symbols.add(id, begin, end);
+      symbols.add(id, end);
     }
   }
 
@@ -249,9 +250,11 @@ class Unigram {
     void append_merged() {
       // The symbols are the characters and user-defined pieces of a segment.
       symbols.clear();
-      std::size_t farthest = at + 1;  // end of a piece
-      for (std::uint32_t begin = at, end; begin < farthest; begin = end) {
-        const std::string_view rest = text.substr(begin);
+      const std::uint32_t first = at;
+      const std::string_view segment = text.substr(first);
+      std::size_t farthest = 1;  // end of a piece
+      for (std::uint32_t begin = 0, end; begin < farthest; begin = end) {
+        const std::string_view rest = segment.substr(begin);
         const std::uint32_t frozen = model.user_defined_.longest_prefix(rest).length;
         end = begin + (frozen > 0 ? frozen : decode_utf8(rest).length);
         TokenId symbol_id = -1;
@@ -259,15 +262,18 @@ class Unigram {
           farthest = std::max<std::size_t>(farthest, begin + length);
           if (begin + length == end) symbol_id = id;
         });
-        symbols.add(symbol_id, begin, end);
+        symbols.add(symbol_id, end);
       }
+      const auto text_of = [&](const Symbols::Symbol& left, const Symbols::Symbol& right) {
+        const std::uint32_t begin = symbols.begin_of(left);
+        return segment.substr(begin, right.end - begin);
+      };
       // User-defined pieces are never merged.
       const auto is_frozen = [&](const Symbols::Symbol& symbol) {
-        return model.user_defined_.find(text.substr(symbol.begin, symbol.end - symbol.begin)) >= 0;
+        return model.user_defined_.find(text_of(symbol, symbol)) >= 0;
       };
       const auto merged = [&](const Symbols::Symbol& left, const Symbols::Symbol& right) {
-        if (is_frozen(left) || is_frozen(right)) return -1;
-        return model.pieces_.find(text.substr(left.begin, right.end - left.begin));
+        return is_frozen(left) || is_frozen(right) ? -1 : model.pieces_.find(text_of(left, right));
       };
       const auto rank_of = [&](const Symbols::Symbol& left, const Symbols::Symbol& right) {
         const TokenId id = merged(left, right);
@@ -275,7 +281,7 @@ class Unigram {
         return rank_of_score(model.scores_[static_cast<std::size_t>(id)]);
       };
       symbols.merge(rank_of, merged);
-      symbols.for_each([&](TokenId id, std::uint32_t end) { append_part(id, end); });
+      symbols.for_each([&](TokenId id, std::uint32_t end) { append_part(id, first + end); });
     }
   };
 
@@ -334,8 +340,8 @@ TokenModel wordpiece_model(const Vocabulary& vocabulary, const WordPieceOptions&
       const PieceTrie& pieces = at == 0 ? first_pieces : next_pieces;
       const auto [length, id] = pieces.longest_prefix(word.substr(at));
       if (length == 0) break;
-      symbols.add(id, at, at + length);
       at += length;
+      symbols.add(id, at);
     }
     if (at < word.size()) {
       out.lose(0, word.size());

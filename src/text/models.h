@@ -88,7 +88,7 @@ class Symbols {
 
   struct Symbol {
     TokenId id;
-    std::uint32_t begin, end;  ///< in the word
+    std::uint32_t end;  ///< in the word
     std::uint32_t previous, next;
     Rank rank;  ///< of the pair that it forms with the next symbol
   };
@@ -96,11 +96,15 @@ class Symbols {
   void clear() noexcept { symbols_.clear(); }
 
   // Without the attribute, GCC calls this for every byte, and encoding takes 10 % longer.
-  [[gnu::always_inline]] void add(TokenId id, std::size_t begin, std::size_t end) {
+  [[gnu::always_inline]] void add(TokenId id, std::size_t end) {
     const auto index = static_cast<std::uint32_t>(symbols_.size());
     // 0 - 1 is kNone.
-    symbols_.push_back({id, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end),
-                        index - 1, index + 1, kNever});
+    symbols_.push_back({id, static_cast<std::uint32_t>(end), index - 1, index + 1, kNever});
+  }
+
+  /// Returns where the symbol begins, if the symbols cover the word without gaps.
+  [[nodiscard]] std::uint32_t begin_of(const Symbol& symbol) const noexcept {
+    return symbol.previous == kNone ? 0 : symbols_[symbol.previous].end;
   }
 
   /// Merges pairs of adjacent symbols as long as rank_of(left, right) is not kNever for one of
@@ -141,7 +145,7 @@ class Symbols {
   template <class Visit>
   void for_each(const Visit& visit) const {
     // The first symbol is never the right one of a pair, so no merge has removed it.
-    for (std::size_t i = 0; i < symbols_.size(); i = symbols_[i].next) {
+    for (std::size_t i = 0, n = symbols_.size(); i < n; i = symbols_[i].next) {
       visit(symbols_[i].id, symbols_[i].end);
     }
   }
