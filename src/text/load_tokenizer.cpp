@@ -241,8 +241,6 @@ void add_tokens_of_class(const JsonFields& config, const SpecialIds& ids, const 
                                .special = true,
                                .where = config.where()});
     }
-  } else if (main.family == Family::t5) {
-    tokenizer.normalizer = gpt_sw3_normalizer();
   }
 }
 

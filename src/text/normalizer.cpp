@@ -237,17 +237,6 @@ Rewrite replacing(std::string pattern, std::string content) {
   };
 }
 
-Rewrites gpt_sw3_normalizer() {
-  const auto clean_up = [](char32_t c, std::string_view bytes, std::string& out) {
-    constexpr std::u32string_view kSpaces =
-        U"\u2002\u2003\u2005\u2008\u2009\u200a\u202f\u3000\ufffc";
-    const bool is_control = c < ' ' && c != '\t' && c != '\n';
-    if (is_control || (c >= 0x7f && c <= 0xa0) || c == 0xad || c == 0x200b) return;
-    out += kSpaces.find(c) == kSpaces.npos ? bytes : " ";
-  };
-  return {each_character(clean_up), normal_form(UTF8PROC_COMPOSE)};
-}
-
 TextView normalize(TextView text, std::span<const Rewrite> steps, bool with_origins,
                    std::array<TextBuffer, 2>& buffers) {
   for (std::size_t i = 0; i < steps.size(); ++i) {

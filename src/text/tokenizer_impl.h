@@ -85,9 +85,6 @@ TextView rewrite_text(const TextView& text, std::string_view prefix, const Rewri
 /// Returns a step that replaces every `pattern` with `content`. REQUIRES: the pattern is not empty.
 [[nodiscard]] Rewrite replacing(std::string pattern, std::string content);
 
-/// Returns what GPTSw3Tokenizer does to a text before SentencePiece.
-[[nodiscard]] Rewrites gpt_sw3_normalizer();
-
 /// Returns the text after these steps, in one of the buffers. The text itself may be in neither.
 TextView normalize(TextView text, std::span<const Rewrite> steps, bool with_origins,
                    std::array<TextBuffer, 2>& buffers);
