@@ -38,13 +38,7 @@ struct Isa : Registers<16> {
     return Int(wasm_i32x4_shuffle(low, high, 1, 3, 5, 7));
   }
 
-  [[gnu::noinline]] static Float widen(const F16* p, std::size_t i) {
-    const Int bits = Int(wasm_u32x4_load16x4(p + i * 4));
-    const Int rest = (bits & 0x7fffu) << 13;
-    // The exponent of f32 has a bias that is larger by 112, and the product is normal.
-    const Int finite = Int(Float(rest) * 0x1p+112f);
-    return Float((rest >= 0x7c00u << 13 ? rest | 0x7f800000u : finite) | (bits & 0x8000u) << 16);
-  }
+  [[gnu::noinline]] static Float widen(const F16* p, std::size_t i) { return widened(p, i); }
   static Float widen(const BF16* p, std::size_t i) {
     return Float(Int(wasm_u32x4_load16x4(p + i * 4)) << 16);
   }
@@ -74,6 +68,14 @@ struct Isa : Registers<16> {
   }
 
  protected:
+  [[gnu::always_inline]] static Float widened(const F16* p, std::size_t i) {
+    const Int bits = Int(wasm_u32x4_load16x4(p + i * 4));
+    const Int rest = (bits & 0x7fffu) << 13;
+    // The exponent of f32 has a bias that is larger by 112, and the product is normal.
+    const Int finite = Int(Float(rest) * 0x1p+112f);
+    return Float((rest >= 0x7c00u << 13 ? rest | 0x7f800000u : finite) | (bits & 0x8000u) << 16);
+  }
+
   // a * b + c, right in the lanes where `rare` stays 0.
   [[gnu::always_inline]] static Float fused(Float a, Float b, Float c, v128_t& rare) {
     const v128_t low = sum_of(v128_t(a), v128_t(b), v128_t(c));
@@ -130,9 +132,11 @@ struct Isa : Registers<16> {
   }
 };
 
-/// The same with fma() inlined, and one branch for all registers.
+/// The same with fma() and widen() inlined, and one branch of fma() for all registers.
 struct FastIsa : Isa {
   using Float = Isa::Float;
+  using Isa::widen;
+  static Float widen(const F16* p, std::size_t i) { return widened(p, i); }
   [[gnu::always_inline]] static void fuse(const Float (&a)[4], const Float (&b)[4], Float (&c)[4]) {
     Float sum[4];
     v128_t rare = wasm_i32x4_const_splat(0);
