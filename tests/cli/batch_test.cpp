@@ -281,10 +281,8 @@ TEST_CASE("a run is not resumed if the lines, the options or the model have chan
   check({"--dtype", "int8"}, "is not the record of line 1 of in: ");
   check({"--kv", "f16"}, "is not the record of line 1 of in: ");
   check({"--samples", "2"}, "is not the record of line 1 of in: ");
-  for (const std::filesystem::path& same : {bundled::kDirectory, bundled::kDirectory / "."}) {
-    CHECK(batch.run({"--tokenizer", same.string()}).status == 0);
-    CHECK(batch.read() == whole);
-  }
+  CHECK(batch.run({"--tokenizer", bundled::kDirectory.string()}).status == 0);
+  CHECK(batch.read() == whole);
   std::string changed = kPrompts;
   changed.replace(changed.find("One day"), 7, "One DAY");
   batch.directory.write("in", changed);
