@@ -71,7 +71,6 @@ struct Sixteen : Isa {
     return of([&](std::size_t i) { return Isa::widen(p, i); });
   }
   [[gnu::always_inline]] void store(void* p) const {
-#pragma GCC unroll 4
     for (std::size_t i = 0; i < kRegisters; ++i) static_cast<InMemory*>(p)[i].part = part[i];
   }
   /// Rounds to nearest, ties to even. Values that are too large become infinity, and a NaN keeps
@@ -198,9 +197,7 @@ template <class Isa, std::size_t kCount, class Register, class Op>
 /// Combines the registers of `a` until one is left: the first step of the fixed tree.
 template <class Isa, class Op>
 [[gnu::always_inline]] inline typename Isa::Float fold_registers(Floats<Isa> a, const Op& op) {
-#pragma GCC unroll 4
   for (std::size_t half = a.kRegisters / 2; half > 0; half /= 2) {
-#pragma GCC unroll 4
     for (std::size_t i = 0; i < half; ++i) a.part[i] = op(a.part[i], a.part[i + half]);
   }
   return a.part[0];

@@ -140,12 +140,10 @@ struct FastIsa : Isa {
   [[gnu::always_inline]] static void fuse(const Float (&a)[4], const Float (&b)[4], Float (&c)[4]) {
     Float sum[4];
     v128_t rare = wasm_i32x4_const_splat(0);
-#pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) sum[i] = fused(a[i], b[i], c[i], rare);
     if (wasm_v128_any_true(rare)) [[unlikely]] {
       for (int i = 0; i < 4; ++i) sum[i] = round_once(a[i], b[i], c[i]);
     }
-#pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) c[i] = sum[i];
   }
 };
