@@ -28,6 +28,18 @@ async function urlOf(where) {
 
 const fileOf = (name, bytes) => ({ name, size: bytes.length, stream: () => [bytes] });
 
+// Returns what stream() gave as something to iterate over. Safari 26, Chrome 123 and Firefox 109
+// cannot iterate over a ReadableStream.
+async function* partsOf(stream) {
+  if (!stream.getReader) return yield* stream;
+  const reader = stream.getReader();
+  try {
+    for (let part; !(part = await reader.read()).done;) yield part.value;
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
 // Returns the file at a URL, or null if there is none, as what a File has: name, size and stream(),
 // which gives arrays of bytes. The size is a guess: a server may tell that of what it compressed.
 async function fileAt(url, name) {
@@ -64,7 +76,7 @@ async function compile() {
   const file = await fileAt(new URL("gpt2.wasm", import.meta.url), "gpt2.wasm")
     ?? fail("gpt2.wasm is not beside gpt2.mjs");
   const parts = [];
-  for await (const part of file.stream()) parts.push(part);
+  for await (const part of partsOf(file.stream())) parts.push(part);
   return WebAssembly.compile(await new Blob(parts).arrayBuffer());
 }
 
@@ -171,7 +183,7 @@ class Model extends Requests {
     let { size } = file;
     let address = this.#allocate(size);
     let end = 0;
-    for await (const chunk of file.stream()) {
+    for await (const chunk of partsOf(file.stream())) {
       const begin = end;
       end += chunk.length;
       if (end > size) {
