@@ -5,7 +5,7 @@
 
 #include "base/team.h"
 #include "gpt2/runtime.h"
-#include "model/loading.h"
+#include "model/loading/loading.h"
 
 namespace gpt2 {
 namespace {

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "base/process_mutex.h"
 #include "base/system/threads.h"
 #include "base/team.h"
 #include "gpt2/engine.h"
 #include "gpt2/session.h"
 #include "model/kv_cache.h"
+#include "model/process_mutex.h"
 #include "model/transformer.h"
 #include "model/workspace.h"
 

@@ -7,11 +7,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/process_mutex.h"
 #include "gpt2/config.h"
 #include "gpt2/engine.h"
 #include "gpt2/model.h"
 #include "model/block.h"
+#include "model/process_mutex.h"
 
 namespace gpt2 {
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "base/contest.h"
 #include "gpt2/config.h"
 #include "gpt2/engine.h"
 #include "kernels/kernels.h"
+#include "model/contest.h"
 #include "model/weight.h"
 #include "tensor/matrix.h"
 

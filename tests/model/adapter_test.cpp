@@ -15,7 +15,7 @@
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
 #include "gpt2/tokenizer.h"
-#include "model/loading.h"
+#include "model/loading/loading.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/passes.h"

@@ -5,11 +5,11 @@
 #include <random>
 #include <vector>
 
-#include "base/float16.h"
 #include "gpt2/error.h"
 #include "gpt2/session.h"
 #include "gpt2/types.h"
 #include "support/catch.h"
+#include "tensor/float16.h"
 
 namespace gpt2::test::kv_cache_test {
 

@@ -11,7 +11,7 @@
 
 #include "formats/checkpoint.h"
 #include "gpt2/session.h"
-#include "model/loading.h"
+#include "model/loading/loading.h"
 #include "support/catch.h"
 #include "support/golden.h"
 #include "support/passes.h"

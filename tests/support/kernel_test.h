@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "base/float16.h"
 #include "gpt2/runtime.h"
 #include "kernels/kernels.h"
 #include "support/guarded_memory.h"
+#include "tensor/float16.h"
 
 // Shared parts of the kernel tests: all kernel tables of this machine, buffers that end at
 // inaccessible memory, random numbers, and a literal implementation of the rules of kernels.h, one

@@ -12,7 +12,7 @@
 #include "base/system/threads.h"
 #include "generate/options/check_options.h"
 #include "gpt2/model_files.h"
-#include "model/config_json.h"
+#include "model/loading/config_json.h"
 
 namespace gpt2 {
 namespace {

@@ -1,5 +1,5 @@
 // Tests all 65,536 values of f16 and bf16, and the rounding between neighbours.
-#include "base/float16.h"
+#include "tensor/float16.h"
 
 #include <cmath>
 #include <limits>

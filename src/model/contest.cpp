@@ -1,4 +1,4 @@
-#include "base/contest.h"
+#include "model/contest.h"
 
 #include <algorithm>
 

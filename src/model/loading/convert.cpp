@@ -1,12 +1,12 @@
-#include "model/loading.h"
+#include "model/loading/loading.h"
 
 #include <cstdint>
 #include <cstring>
 
 #include "base/fail.h"
-#include "base/float16.h"
 #include "base/team.h"
 #include "gpt2/runtime.h"
+#include "tensor/float16.h"
 
 namespace gpt2 {
 namespace {

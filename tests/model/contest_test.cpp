@@ -1,5 +1,5 @@
 // Tests the contest between ways to do the same work, with times that the test makes up.
-#include "base/contest.h"
+#include "model/contest.h"
 
 #include <cmath>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "model/loading.h"
+#include "model/loading/loading.h"
 
 #include <algorithm>
 #include <bitset>
@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/team.h"
 #include "gpt2/runtime.h"
-#include "model/config_json.h"
+#include "model/loading/config_json.h"
 
 namespace gpt2 {
 namespace {

@@ -1,4 +1,4 @@
-#include "model/loading.h"
+#include "model/loading/loading.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,8 +7,8 @@
 #include "base/json.h"
 #include "base/system/threads.h"
 #include "kernels/kernels.h"
-#include "model/config_json.h"
-#include "model/loading.h"
+#include "model/loading/config_json.h"
+#include "model/loading/loading.h"
 
 namespace gpt2 {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/file_source.h"
 #include "base/json.h"
 #include "base/system/threads.h"
-#include "model/config_json.h"
+#include "model/loading/config_json.h"
 
 namespace gpt2 {
 namespace {

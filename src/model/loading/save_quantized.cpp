@@ -16,7 +16,7 @@
 #include "formats/model_files.h"
 #include "gpt2/model.h"
 #include "gpt2/model_files.h"
-#include "model/config_json.h"
+#include "model/loading/config_json.h"
 #include "model/transformer.h"
 #include "tensor/dtype.h"
 
