@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -13,6 +15,23 @@
 #include "base/system/process.h"
 
 namespace gpt2 {
+
+/// The parameters of the 64-bit FNV-1a hash.
+inline constexpr std::uint64_t kFnvPrime = 0x100000001b3, kFnvBasis = 0xcbf29ce484222325;
+
+/// Returns the FNV-1a hash of the bytes, continued from `hash`.
+[[nodiscard]] constexpr std::uint64_t hash_bytes(std::string_view bytes,
+                                                 std::uint64_t hash = kFnvBasis) noexcept {
+  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * kFnvPrime;
+  return hash;
+}
+
+/// Returns a hash as people see it: 16 hexadecimal digits.
+[[nodiscard]] inline std::string hash_text(std::uint64_t hash) {
+  std::string digits;
+  for (int shift = 60; shift >= 0; shift -= 4) digits += "0123456789abcdef"[hash >> shift & 15];
+  return digits;
+}
 
 /// A 64-bit hash that detects accidental differences. It does not protect against deliberate ones,
 /// because it is easy to construct other bytes with the same hash.
@@ -22,7 +41,7 @@ namespace gpt2 {
 /// the hash.
 class Hash {
  public:
-  Hash() noexcept { std::fill_n(lanes_, kLanes, kBasis); }
+  Hash() noexcept { std::fill_n(lanes_, kLanes, kFnvBasis); }
 
   /// Appends these bytes to the input. REQUIRES: in every call but the last, the number of bytes is
   /// a multiple of four. The hash does not depend on how the input is divided among the calls. An
@@ -33,7 +52,7 @@ class Hash {
     for (; at + kLanes * 4 <= bytes.size(); at += kLanes * 4, words_ += kLanes) {
       std::uint32_t group[kLanes];
       std::memcpy(group, bytes.data() + at, sizeof group);
-      for (std::size_t i = 0; i < kLanes; ++i) lanes_[i] = (lanes_[i] ^ group[i]) * kPrime;
+      for (std::size_t i = 0; i < kLanes; ++i) lanes_[i] = (lanes_[i] ^ group[i]) * kFnvPrime;
     }
     while (at < bytes.size()) at += add_word(bytes.subspan(at));
   }
@@ -41,13 +60,11 @@ class Hash {
   /// Returns the hash of all bytes that were added. To hash several inputs together, pass the
   /// result for the previous input as `hash`.
   [[nodiscard]] std::uint64_t value(std::uint64_t hash = 0) const noexcept {
-    for (const std::uint64_t lane : lanes_) hash = (hash ^ lane) * kPrime;
+    for (const std::uint64_t lane : lanes_) hash = (hash ^ lane) * kFnvPrime;
     return hash;
   }
 
  private:
-  static constexpr std::uint64_t kPrime = 0x100000001b3;
-  static constexpr std::uint64_t kBasis = 0xcbf29ce484222325;
   static constexpr std::size_t kLanes = 16;
 
   // Adds the first word of `bytes`, and returns how many bytes it has: 4, or fewer at the end.
@@ -56,7 +73,7 @@ class Hash {
     std::uint32_t word = 0;
     std::memcpy(&word, bytes.data(), size);
     std::uint64_t& lane = lanes_[words_++ % kLanes];
-    lane = (lane ^ word) * kPrime;
+    lane = (lane ^ word) * kFnvPrime;
     return size;
   }
 

@@ -10,7 +10,6 @@
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "gpt2/error.h"
-#include "requests/answer/hash.h"
 
 namespace gpt2::cli {
 namespace {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hash.h"
 #include "gpt2/tokenizer.h"
 #include "requests/answer/json_text.h"
 #include "requests/read/members.h"
@@ -77,7 +78,7 @@ class LineReader {
   /// Reads the next line. Its hash continues from `hash`. Returns false at the end of the file, and
   /// also if interrupted() becomes true before the end is read; `line` then has at most a part
   /// of a line. Throws Error if the file cannot be read.
-  bool next(Line& line, std::uint64_t hash = 0xcbf29ce484222325);
+  bool next(Line& line, std::uint64_t hash = kFnvBasis);
 
   /// Whether next() would find a whole line, or the end of the file, without waiting for a pipe.
   /// Also true for the beginning of a line of 64 KiB or more. Throws what next() throws.

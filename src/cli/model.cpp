@@ -1,10 +1,13 @@
 #include "cli/model.h"
 
+#include <algorithm>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
+#include "gpt2/session.h"
 
 namespace gpt2::cli {
 namespace {
@@ -168,6 +171,23 @@ void note_lost_bytes(std::size_t lost, std::size_t bytes) {
   if (lost == 0) return;
   print_error(concat("the model's vocabulary has no tokens for ", lost, " of the text's ", bytes,
                      " bytes; the model does not see these bytes"));
+}
+
+std::uint64_t hash_of_model(const Engine& engine, const std::optional<Tokenizer>& tokenizer) {
+  const Config& config = engine.model().config();
+  std::vector<TokenId> ids;
+  for (std::size_t i = 0; i < std::min<std::size_t>(8, config.n_positions); ++i) {
+    ids.push_back(static_cast<TokenId>(i % config.vocab_size));
+  }
+  Session session(engine, {.max_tokens = ids.size()});
+  const std::span<const float> logits = session.forward(ids);
+  std::uint64_t hash = hash_bytes(config.to_json());
+  hash = hash_bytes({reinterpret_cast<const char*>(logits.data()), logits.size_bytes()}, hash);
+  for (std::size_t id = 0; tokenizer && id < tokenizer->size(); ++id) {
+    const auto bytes = tokenizer->bytes(static_cast<TokenId>(id));
+    hash = hash_bytes(bytes, hash_bytes(std::to_string(bytes.size()), hash));
+  }
+  return hash;
 }
 
 std::string join(std::span<const TokenId> tokens) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -100,6 +101,12 @@ struct Models {
 /// prints a note on standard error that says how many.
 [[nodiscard]] std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text,
                                           const EncodeOptions& options = {});
+
+/// Returns a hash of the model's config, its logits and the bytes of its tokens. The logits of a
+/// short pass depend on every matrix and on the weight type, and have the same bits on every
+/// machine.
+[[nodiscard]] std::uint64_t hash_of_model(const Engine& engine,
+                                          const std::optional<Tokenizer>& tokenizer);
 
 /// If the vocabulary has no tokens for `lost` of a text's bytes, prints a note on standard error.
 void note_lost_bytes(std::size_t lost, std::size_t bytes);

@@ -9,6 +9,7 @@
 
 #include "base/fail.h"
 #include "base/file_source.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/paths.h"
 #include "base/text.h"
@@ -18,7 +19,6 @@
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "gpt2/runtime.h"
-#include "requests/answer/hash.h"
 #include "serve/server.h"
 
 namespace gpt2::cli {

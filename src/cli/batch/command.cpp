@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "base/hash.h"
 #include "base/seconds_since.h"
 #include "base/text.h"
 #include "cli/batch/batch.h"
@@ -11,7 +12,6 @@
 #include "cli/model.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
-#include "requests/answer/hash.h"
 
 namespace gpt2::cli {
 namespace {

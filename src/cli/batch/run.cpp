@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "base/hash.h"
 #include "base/seconds_since.h"
 #include "base/text.h"
 #include "cli/batch/batch.h"
@@ -16,7 +17,6 @@
 #include "gpt2/runtime.h"
 #include "gpt2/scheduler.h"
 #include "requests/answer/completion.h"
-#include "requests/answer/hash.h"
 #include "requests/run/completion_run.h"
 
 namespace gpt2::cli {

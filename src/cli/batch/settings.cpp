@@ -2,10 +2,10 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/hash.h"
 #include "base/paths.h"
 #include "cli/batch/batch.h"
 #include "gpt2/version.h"
-#include "requests/answer/hash.h"
 #include "requests/read/completion_request.h"
 
 namespace gpt2::cli {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/seconds_since.h"
 #include "base/text.h"
 #include "cli/lines.h"
@@ -15,7 +16,6 @@
 #include "cli/terminal/console.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/scheduler.h"
-#include "requests/answer/hash.h"
 #include "requests/answer/own_form.h"
 #include "requests/run/completion_run.h"
 
@@ -35,8 +35,7 @@ CompletionRequest request_of(const GenerateSettings& settings, const Prompt& pro
 
 // Combines two hashes, in this order, by a step of FNV-1a.
 std::uint64_t hash_of(std::uint64_t first, std::uint64_t second) {
-  constexpr std::uint64_t kPrime = 0x100000001b3;
-  return (first ^ second) * kPrime;
+  return (first ^ second) * kFnvPrime;
 }
 
 // Whether the text that is written to standard output is seen beside what is written to standard

@@ -4,9 +4,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/hash.h"
 #include "generate/options/option_codec.h"
 #include "gpt2/option_fields.h"
-#include "requests/answer/hash.h"
 
 namespace gpt2 {
 namespace {
