@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "gpt2/engine.h"
@@ -143,6 +144,9 @@ struct Inspection {
   std::vector<LogitContributions> contributions;  ///< [token]
 };
 
+/// Returns the mean of -logprob over all tokens but the first, in nats; NaN if there are no others.
+[[nodiscard]] double loss_of(const Inspection& found);
+
 /// The index of a LayerNorm in Inspection::norms: ln_1 of block 0, ln_2 of block 0, ln_1 of block 1
 /// and so on, and then ln_f.
 struct NormIndex {
@@ -150,6 +154,9 @@ struct NormIndex {
   static constexpr std::size_t ln_2(std::size_t layer) { return 2 * layer + 1; }
   static constexpr std::size_t ln_f(std::size_t n_layer) { return 2 * n_layer; }
 };
+
+/// Returns the name of an entry of Inspection::norms: "h.0.ln_1", ..., "ln_f".
+[[nodiscard]] std::string norm_name(std::size_t norm, std::size_t n_layer);
 
 /// How to inspect.
 struct InspectOptions {
@@ -162,7 +169,7 @@ struct InspectOptions {
   std::vector<TokenId> targets = {};
 
   /// Receives everything else that the pass computes, as forward() shows it to an observer.
-  /// `see` may be empty.
+  /// `see` may be empty. add_changes() of pass_change.h skips parts of the model by their names.
   Observer observer = {};
 
   /// Called, unless it is empty, with the share of the work that is done, up to 1. An exception

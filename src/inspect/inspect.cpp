@@ -1,10 +1,12 @@
 #include "gpt2/inspect.h"
 
+#include <limits>
 #include <set>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/system/threads.h"
+#include "base/text.h"
 #include "generate/writing/tokens.h"
 #include "gpt2/session.h"
 #include "inspect/pass_record.h"
@@ -42,6 +44,18 @@ void run_pass(const Engine& engine, std::span<const TokenId> tokens, const Obser
 }
 
 }  // namespace
+
+double loss_of(const Inspection& found) {
+  if (found.scores.size() < 2) return std::numeric_limits<double>::quiet_NaN();
+  double sum = 0.0;
+  for (std::size_t t = 1; t < found.scores.size(); ++t) sum -= found.scores[t].logprob;
+  return sum / static_cast<double>(found.scores.size() - 1);
+}
+
+std::string norm_name(std::size_t norm, std::size_t n_layer) {
+  if (norm == NormIndex::ln_f(n_layer)) return "ln_f";
+  return concat("h.", norm / 2, norm % 2 == 0 ? ".ln_1" : ".ln_2");
+}
 
 Inspection inspect(const Engine& engine, std::span<const TokenId> tokens,
                    const InspectOptions& options) {

@@ -58,7 +58,7 @@ headers='
   layer_norm:model model:model engine:model session:model embed:model observer:model
   sampler:generate generate:generate scheduler:generate
   generation_config:generate score:generate beam_search:generate option_fields:generate
-  inspect:inspect
+  inspect:inspect pass_change:inspect
   gpt2:c_api
 '
 

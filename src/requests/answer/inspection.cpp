@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -252,18 +251,6 @@ std::string parameters_of(const Model& model) {
 }
 
 }  // namespace
-
-double loss_of(const Inspection& found) {
-  if (found.scores.size() < 2) return std::numeric_limits<double>::quiet_NaN();
-  double sum = 0.0;
-  for (std::size_t t = 1; t < found.scores.size(); ++t) sum -= found.scores[t].logprob;
-  return sum / static_cast<double>(found.scores.size() - 1);
-}
-
-std::string norm_name(std::size_t norm, std::size_t n_layer) {
-  if (norm == NormIndex::ln_f(n_layer)) return "ln_f";
-  return concat("h.", norm / 2, norm % 2 == 0 ? ".ln_1" : ".ln_2");
-}
 
 Json inspection_json(const InspectionRequest& request, const InspectionResult& result,
                      const InspectedModel& of) {

@@ -21,12 +21,6 @@ struct InspectedModel {
   const std::optional<Tokenizer>& tokenizer;
 };
 
-/// Returns the mean of -logprob over all tokens but the first, in nats; NaN if there are no others.
-[[nodiscard]] double loss_of(const Inspection& found);
-
-/// Returns the name of an entry of Inspection::norms: "h.0.ln_1", ..., "ln_f".
-[[nodiscard]] std::string norm_name(std::size_t norm, std::size_t n_layer);
-
 /// Returns the report as JSON: all numbers of Inspection.
 [[nodiscard]] Json inspection_json(const InspectionRequest& request, const InspectionResult& result,
                                    const InspectedModel& of);

@@ -42,43 +42,6 @@ using ChangeKind = PassChange::Kind;
 constexpr ChangeKind kChangeKinds[] = {ChangeKind::skip_layer, ChangeKind::skip_head,
                                        ChangeKind::skip_mlp, ChangeKind::identity_norm};
 
-// Returns the number of a block or a head, from 0 to count - 1, in a place.
-std::size_t read_index(const std::string& text, std::size_t count, const std::string& name) {
-  std::size_t index = 0;
-  if (read_number(text, index) && index < count) return index;
-  reject(name, ": expected a whole number from 0 to ", count - 1, ", found ", quote(text));
-}
-
-// Splits a text at its last dot, or returns it and "".
-std::pair<std::string, std::string> split(const std::string& text) {
-  const std::size_t dot = text.rfind('.');
-  if (dot == text.npos) return {text, ""};
-  return {text.substr(0, dot), text.substr(dot + 1)};
-}
-
-void read_head(PassChange& change, const Config& config, const std::string& name) {
-  const auto [layer, head] = split(change.place);
-  std::size_t number = 0;
-  if (!read_number(layer, number) || !read_number(head, number)) {
-    reject(name, ": expected N.H, which is head H of block N, such as 2.1, found ",
-           quote(change.place));
-  }
-  change.layer = read_index(layer, config.n_layer, "the block of " + name);
-  change.head = read_index(head, config.n_head, "the head of " + name);
-}
-
-void read_norm(PassChange& change, const Config& config, const std::string& name) {
-  change.layer = config.n_layer;
-  if (change.place == "ln_f") return;
-  auto [norm, layer] = split(change.place);
-  if (norm.starts_with("h.")) norm = std::exchange(layer, norm.substr(2));
-  if ((norm != "ln_1" && norm != "ln_2") || layer.empty()) {
-    reject(name, ": expected ln_1.N, ln_2.N or ln_f, found ", quote(change.place));
-  }
-  change.is_ln_1 = norm == "ln_1";
-  change.layer = read_index(layer, config.n_layer, "the block of " + name);
-}
-
 // Reads the member with the changes of a kind. A place that is a whole number may be one of JSON.
 void read_changes(InspectionRequest& request, Members& members, ChangeKind kind,
                   const Config& config) {
@@ -202,19 +165,6 @@ EmbeddingRequest read_embedding_request(const json& body, const RequestContext& 
     check_length(request.inputs[i].size(), is_list ? concat("input[", i, "]") : "input", config);
   }
   return request;
-}
-
-PassChange read_change(ChangeKind kind, const std::string& place, const Config& config,
-                       const std::string& name) {
-  PassChange change = {.kind = kind, .place = place};
-  if (kind == ChangeKind::skip_head) {
-    read_head(change, config, name);
-  } else if (kind == ChangeKind::identity_norm) {
-    read_norm(change, config, name);
-  } else {
-    change.layer = read_index(place, config.n_layer, name);
-  }
-  return change;
 }
 
 InspectionRequest read_inspection_request(const json& body, const RequestContext& context) {

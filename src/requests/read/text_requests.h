@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gpt2/embed.h"
+#include "gpt2/pass_change.h"
 #include "gpt2/score.h"
 #include "requests/read/completion_request.h"
 #include "requests/read/members.h"
@@ -72,28 +73,6 @@ struct EmbeddingRequest {
 /// would refuse, and for a text that is empty or longer than the context.
 [[nodiscard]] EmbeddingRequest read_embedding_request(const nlohmann::json& body,
                                                       const RequestContext& context);
-
-/// A change of the pass, which shows what a part of the model is good for.
-struct PassChange {
-  enum class Kind {
-    skip_layer,    ///< "2": block 2 adds nothing to the residual stream
-    skip_head,     ///< "2.1": the output of head 1 of block 2 is 0
-    skip_mlp,      ///< "2": the feed-forward layer of block 2 adds nothing
-    identity_norm  ///< "ln_1.2", "h.2.ln_1" or "ln_f": only multiplies by weight and adds bias
-  };
-  static constexpr const char* kNames[] = {"skip_layer", "skip_head", "skip_mlp", "identity_norm"};
-
-  Kind kind;
-  std::string place;      ///< as the request has it
-  std::size_t layer = 0;  ///< n_layer for ln_f
-  std::size_t head = 0;   ///< of skip_head
-  bool is_ln_1 = false;   ///< of identity_norm
-};
-
-/// Returns the change at a place of the model. Throws Error, whose message begins with `name`, for
-/// a place that the model does not have.
-[[nodiscard]] PassChange read_change(PassChange::Kind kind, const std::string& place,
-                                     const Config& config, const std::string& name);
 
 /// A text to inspect.
 struct InspectionRequest {

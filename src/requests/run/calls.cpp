@@ -15,37 +15,6 @@
 namespace gpt2 {
 namespace {
 
-using ChangeKind = PassChange::Kind;
-
-bool is_at(const PassChange& change, Observed what, std::size_t layer, std::size_t n_layer) {
-  if (layer != change.layer) return false;
-  switch (change.kind) {
-    case ChangeKind::skip_layer:
-      return what == Observed::head_outputs || what == Observed::attn_output ||
-             what == Observed::mlp_output;
-    case ChangeKind::skip_head: return what == Observed::head_outputs;
-    case ChangeKind::skip_mlp: return what == Observed::mlp_output;
-    case ChangeKind::identity_norm: break;
-  }
-  return what == (layer == n_layer ? Observed::ln_f_statistics
-                  : change.is_ln_1 ? Observed::ln_1_statistics
-                                   : Observed::ln_2_statistics);
-}
-
-void apply(const PassChange& change, const Intervention& values, std::size_t head_dim) {
-  for (std::size_t i = 0; i < values.rows; ++i) {
-    const std::span<float> row = values.row(i);
-    if (change.kind == ChangeKind::identity_norm) {
-      row[0] = 0.0f;  // mean
-      row[2] = 1.0f;  // rstd
-    } else if (change.kind == ChangeKind::skip_head) {
-      std::ranges::fill(row.subspan(change.head * head_dim, head_dim), 0.0f);
-    } else {
-      std::ranges::fill(row, 0.0f);
-    }
-  }
-}
-
 // An observer that keeps the inputs of the LayerNorms and, if the request asks for them, the
 // attention weights. The input of ln_2 is that of ln_1 plus the output of attention, added as the
 // pass adds it.
@@ -76,22 +45,6 @@ Observer keeper(InspectionResult& result, bool with_attention, const Config& con
            (with_attention && what == Observed::attention_weights);
   };
   return {.see = see, .wants = wants};
-}
-
-void add_changes(Observer& observer, const std::vector<PassChange>& changes, const Config& config) {
-  if (changes.empty()) return;
-  observer.change = [&](const Intervention& values) {
-    for (const PassChange& change : changes) {
-      if (is_at(change, values.what, values.layer, config.n_layer)) {
-        apply(change, values, config.head_dim());
-      }
-    }
-  };
-  observer.changes = [&](Observed what, std::size_t layer) {
-    return std::ranges::any_of(changes, [&](const PassChange& change) {
-      return is_at(change, what, layer, config.n_layer);
-    });
-  };
 }
 
 // |x - other| / |other| for each token.
