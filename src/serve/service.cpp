@@ -10,8 +10,8 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "requests/answer/completion.h"
+#include "requests/answer/own_form.h"
 #include "requests/read/members.h"
-#include "requests/read/options.h"
 #include "requests/run/calls.h"
 #include "serve/page_template.h"
 

@@ -17,9 +17,8 @@
 #include "gpt2/model.h"
 #include "gpt2/scheduler.h"
 #include "gpt2/tokenizer.h"
-#include "requests/answer/json_text.h"
+#include "requests/answer/own_form.h"
 #include "requests/read/members.h"
-#include "requests/read/options.h"
 #include "requests/run/calls.h"
 #include "requests/run/run.h"
 

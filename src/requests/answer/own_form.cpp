@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "generate/options/option_codec.h"
 #include "gpt2/option_fields.h"
+#include "requests/read/options.h"
 
 namespace gpt2 {
 namespace {
@@ -32,6 +33,37 @@ class OwnAnswer : public AnswerForm {
  private:
   const std::optional<Tokenizer> tokenizer_;
 };
+
+// In the order of OptionRole and OptionOrigin.
+constexpr const char* kRoles[] = {"draws",        "limits_length", "penalizes",
+                                  "names_tokens", "searches",      "reports"};
+constexpr const char* kOrigins[] = {"huggingface", "openai", "own"};
+
+template <class Field, class Values>
+Json row_json(const Field& of_table, const Values& defaults, const Values& of_command) {
+  using T = typename Field::Value;
+  const Field field = of_requests(of_table);
+  const OptionForm form = OptionCodec<T>::form(field.range);
+  Json row = {{"name", field.name},
+              {"role", kRoles[static_cast<std::size_t>(field.role)]},
+              {"origin", kOrigins[static_cast<std::size_t>(field.origin)]},
+              {"type", form.type}};
+  if constexpr (std::is_enum_v<T>) {
+    for (std::size_t i = 0; i < kNamesOf<T>.size(); ++i) {
+      row["choices"].push_back(Json(OptionCodec<T>::write(static_cast<T>(i))));
+    }
+  }
+  if (form.word == "N") {
+    row["min"] = field.range.min;
+    row["max"] = field.range.max;
+    row["also"] = field.range.also;
+  }
+  row["form"] = form.json;
+  row["default"] = OptionCodec<T>::write(defaults.*field.member);
+  row["command_default"] = OptionCodec<T>::write(of_command.*field.member);
+  row["help"] = field.help;
+  return row;
+}
 
 }  // namespace
 
@@ -76,30 +108,16 @@ std::unique_ptr<AnswerForm> own_form(AnswerHead, const std::optional<Tokenizer>&
   return std::make_unique<OwnAnswer>(tokenizer);
 }
 
-Json request_json(const GenerationConfig& config) {
-  Json result = Json::object();
-  const bool searches = config.beams.num_beams > 1;
-  const auto add = [&result](const auto& field, const auto& options, const auto& defaults) {
-    using Codec = OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>;
-    const nlohmann::json value = Codec::write(options.*field.member);
-    if (value != Codec::write(defaults.*field.member)) result[field.name] = value;
-  };
-  result["do_sample"] = config.do_sample;
+Json option_list(const GenerationOptions& defaults, const GenerationOptions& of_command) {
+  Json rows = Json::array();
+  for_each_generation_field(
+      [&](const auto& field) { rows.push_back(row_json(field, defaults, of_command)); });
   for_each_sampling_field([&](const auto& field) {
-    const bool is_unused = field.role == OptionRole::draws && !config.do_sample;
-    if (!is_unused) add(field, config.sampling, request_defaults().sampling);
+    rows.push_back(row_json(field, defaults.sampling, of_command.sampling));
   });
-  if (searches) {
-    for_each_beam_field([&](const auto& field) { add(field, config.beams, BeamOptions()); });
-  } else if (config.num_return_sequences != 1) {
-    result["num_return_sequences"] = config.num_return_sequences;
-  }
-  if (config.max_new_tokens) {
-    result["max_new_tokens"] = *config.max_new_tokens;
-  } else {
-    result["max_length"] = config.max_length;
-  }
-  return result;
+  for_each_beam_field(
+      [&](const auto& field) { rows.push_back(row_json(field, BeamOptions{}, BeamOptions{})); });
+  return rows;
 }
 
 }  // namespace gpt2

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "gpt2/generate.h"
-#include "gpt2/generation_config.h"
 #include "gpt2/score.h"
 #include "gpt2/tokenizer.h"
 #include "requests/answer/completion.h"
@@ -39,7 +38,18 @@ void add_completion(Json& record, const CompletionRequest& request,
                                                    const std::optional<Tokenizer>& tokenizer,
                                                    const CompletionRequest& request);
 
-/// Returns the settings as a request, without those that a request has by default.
-[[nodiscard]] Json request_json(const GenerationConfig& config);
+/// Returns the table of options as JSON, so that a program can show them to people: an array with
+/// an object for each row, in the order of the table.
+///   name              as requests call it
+///   role, origin      as in OptionRole and OptionOrigin
+///   type              "boolean", "integer", "number", "choice", "texts", or "json" for any other
+///   choices           the values of a choice
+///   min, max, also    the range of an integer or a number
+///   form              what the value may be, in words
+///   default           the value in `defaults`, those of a request
+///   command_default   the value in `of_command`, those of `gpt2 generate`
+///   help              one line
+[[nodiscard]] Json option_list(const GenerationOptions& defaults,
+                               const GenerationOptions& of_command);
 
 }  // namespace gpt2

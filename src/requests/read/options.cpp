@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/system/process.h"
 #include "generate/options/option_codec.h"
+#include "requests/read/completion_request.h"
 
 namespace gpt2 {
 namespace {
@@ -22,37 +23,6 @@ void read_field(Members& members, const Field& row, Values& values, const char* 
     const bool is_seed = std::string_view(name) == "seed";
     members.refuse(name, concat(Codec::form(field.range).json, is_seed ? " or \"random\"" : ""));
   }
-}
-
-// In the order of OptionRole and OptionOrigin.
-constexpr const char* kRoles[] = {"draws",        "limits_length", "penalizes",
-                                  "names_tokens", "searches",      "reports"};
-constexpr const char* kOrigins[] = {"huggingface", "openai", "own"};
-
-template <class Field, class Values>
-Json row_json(const Field& of_table, const Values& defaults, const Values& of_command) {
-  using T = typename Field::Value;
-  const Field field = of_requests(of_table);
-  const OptionForm form = OptionCodec<T>::form(field.range);
-  Json row = {{"name", field.name},
-              {"role", kRoles[static_cast<std::size_t>(field.role)]},
-              {"origin", kOrigins[static_cast<std::size_t>(field.origin)]},
-              {"type", form.type}};
-  if constexpr (std::is_enum_v<T>) {
-    for (std::size_t i = 0; i < kNamesOf<T>.size(); ++i) {
-      row["choices"].push_back(Json(OptionCodec<T>::write(static_cast<T>(i))));
-    }
-  }
-  if (form.word == "N") {
-    row["min"] = field.range.min;
-    row["max"] = field.range.max;
-    row["also"] = field.range.also;
-  }
-  row["form"] = form.json;
-  row["default"] = OptionCodec<T>::write(defaults.*field.member);
-  row["command_default"] = OptionCodec<T>::write(of_command.*field.member);
-  row["help"] = field.help;
-  return row;
 }
 
 }  // namespace
@@ -108,16 +78,30 @@ std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens) {
          ", found ", max_length, ": give max_new_tokens");
 }
 
-Json option_list(const GenerationOptions& defaults, const GenerationOptions& of_command) {
-  Json rows = Json::array();
-  for_each_generation_field(
-      [&](const auto& field) { rows.push_back(row_json(field, defaults, of_command)); });
+nlohmann::ordered_json request_json(const GenerationConfig& config) {
+  nlohmann::ordered_json result = nlohmann::ordered_json::object();
+  const bool searches = config.beams.num_beams > 1;
+  const auto add = [&result](const auto& field, const auto& options, const auto& defaults) {
+    using Codec = OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>;
+    const nlohmann::json value = Codec::write(options.*field.member);
+    if (value != Codec::write(defaults.*field.member)) result[field.name] = value;
+  };
+  result["do_sample"] = config.do_sample;
   for_each_sampling_field([&](const auto& field) {
-    rows.push_back(row_json(field, defaults.sampling, of_command.sampling));
+    const bool is_unused = field.role == OptionRole::draws && !config.do_sample;
+    if (!is_unused) add(field, config.sampling, request_defaults().sampling);
   });
-  for_each_beam_field(
-      [&](const auto& field) { rows.push_back(row_json(field, BeamOptions{}, BeamOptions{})); });
-  return rows;
+  if (searches) {
+    for_each_beam_field([&](const auto& field) { add(field, config.beams, BeamOptions()); });
+  } else if (config.num_return_sequences != 1) {
+    result["num_return_sequences"] = config.num_return_sequences;
+  }
+  if (config.max_new_tokens) {
+    result["max_new_tokens"] = *config.max_new_tokens;
+  } else {
+    result["max_length"] = config.max_length;
+  }
+  return result;
 }
 
 }  // namespace gpt2

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -9,8 +10,8 @@
 #include "generate/options/check_options.h"  // for the doors
 #include "generate/options/option_codec.h"   // for the doors
 #include "gpt2/generate.h"
+#include "gpt2/generation_config.h"
 #include "gpt2/option_fields.h"
-#include "requests/answer/json_text.h"
 #include "requests/read/members.h"
 
 // The options of a request, whose names are those of HuggingFace's generate() and of OpenAI's API.
@@ -60,18 +61,7 @@ void read_beam_options(Members& members, BeamOptions& options);
 /// tokens together. Throws Error if there is no room for any.
 [[nodiscard]] std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens);
 
-/// Returns the table of options as JSON, so that a program can show them to people: an array with
-/// an object for each row, in the order of the table.
-///   name              as requests call it
-///   role, origin      as in OptionRole and OptionOrigin
-///   type              "boolean", "integer", "number", "choice", "texts", or "json" for any other
-///   choices           the values of a choice
-///   min, max, also    the range of an integer or a number
-///   form              what the value may be, in words
-///   default           the value in `defaults`, those of a request
-///   command_default   the value in `of_command`, those of `gpt2 generate`
-///   help              one line
-[[nodiscard]] Json option_list(const GenerationOptions& defaults,
-                               const GenerationOptions& of_command);
+/// Returns the settings as a request, without those that a request has by default.
+[[nodiscard]] nlohmann::ordered_json request_json(const GenerationConfig& config);
 
 }  // namespace gpt2
