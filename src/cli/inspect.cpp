@@ -19,6 +19,7 @@
 #include "cli/terminal/console.h"
 #include "requests/answer/inspection.h"
 #include "requests/read/tokens.h"
+#include "requests/run/calls.h"
 
 namespace gpt2::cli {
 namespace {

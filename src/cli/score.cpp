@@ -13,6 +13,7 @@
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "requests/answer/numbers.h"
+#include "requests/run/calls.h"
 
 namespace gpt2::cli {
 namespace {

@@ -13,6 +13,7 @@
 
 #include "gpt2/runtime.h"
 #include "requests/answer/inspection.h"
+#include "requests/run/calls.h"
 #include "support/catch.h"
 #include "support/golden.h"
 #include "support/is_slow.h"

@@ -17,6 +17,7 @@
 #include "gpt2/runtime.h"
 #include "gpt2/scheduler.h"
 #include "requests/answer/completion.h"
+#include "requests/run/calls.h"
 #include "requests/run/completion_run.h"
 
 namespace gpt2::cli {

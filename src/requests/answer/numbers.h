@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "requests/answer/json_text.h"
-#include "requests/run/calls.h"
+#include "requests/read/text_requests.h"
 
 // Answers that consist of numbers: scores, and vectors as OpenAI's embeddings API has them.
 

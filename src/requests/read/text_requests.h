@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gpt2/embed.h"
+#include "gpt2/inspect.h"
 #include "gpt2/pass_change.h"
 #include "gpt2/score.h"
 #include "requests/read/completion_request.h"
@@ -14,7 +15,7 @@
 #include "requests/read/tokens.h"
 
 // Requests about texts that are not continued: to score them, to turn them into vectors, and to
-// inspect one.
+// inspect one; and what the runs of these requests find.
 
 namespace gpt2 {
 
@@ -32,6 +33,12 @@ struct ScoringRequest {
 
   /// Whether run_scoring() can score both in one call.
   [[nodiscard]] bool has_same_options(const ScoringRequest& other) const;
+};
+
+/// What the model thinks of the texts, or of the choices.
+struct ScoringResult {
+  std::vector<TextScore> texts = {};
+  std::vector<ChoiceScore> choices = {};
 };
 
 /// Throws Error unless a text has at least two tokens.
@@ -80,6 +87,21 @@ struct InspectionRequest {
   std::size_t top = 5;                   ///< the length of the lists
   bool with_attention = true;            ///< whether the report has the attention weights
   std::vector<PassChange> changes = {};  ///< by kind; compared with the pass without them
+};
+
+/// What the inspection found.
+struct InspectionResult {
+  Inspection found;
+  std::vector<std::vector<float>> inputs;  ///< [NormIndex]: (tokens, n_embd), of each LayerNorm
+
+  /// [layer * n_head + head]: the attention weights, row by row; row q has q + 1 of them. Empty
+  /// unless the request asks for them.
+  std::vector<std::vector<float>> attention;
+
+  /// If the request has changes: what the model computes without them, and [NormIndex][token] how
+  /// far the inputs of the LayerNorms are apart: |x - other| / |other|.
+  std::optional<Inspection> unchanged;
+  std::vector<std::vector<float>> distance;
 };
 
 /// Reads {"prompt": text or token ids, "top": number, "attention": bool, "skip_layer": [2, ...],

@@ -8,19 +8,12 @@
 
 #include "generate/score/score_tasks.h"  // score_in_groups(), which keeps what was scored
 #include "gpt2/engine.h"
-#include "gpt2/inspect.h"
 #include "requests/answer/json_text.h"
 #include "requests/read/text_requests.h"
 
 // The runs of requests about texts that are not continued: each is one call of the library.
 
 namespace gpt2 {
-
-/// What the model thinks of them: one or the other.
-struct ScoringResult {
-  std::vector<TextScore> texts = {};
-  std::vector<ChoiceScore> choices = {};
-};
 
 /// Scores the requests, in shared passes, and returns the result of each. Throws what score() and
 /// score_choices() throw. REQUIRES: all of them have the same options.
@@ -34,21 +27,6 @@ struct ScoringResult {
                                             const std::optional<Tokenizer>& tokenizer,
                                             std::span<const ScoringRequest* const> lines,
                                             const std::function<void(double)>& progress = {});
-
-/// What the inspection found.
-struct InspectionResult {
-  Inspection found;
-  std::vector<std::vector<float>> inputs;  ///< [NormIndex]: (tokens, n_embd), of each LayerNorm
-
-  /// [layer * n_head + head]: the attention weights, row by row; row q has q + 1 of them. Empty
-  /// unless the request asks for them.
-  std::vector<std::vector<float>> attention;
-
-  /// If the request has changes: what the model computes without them, and [NormIndex][token] how
-  /// far the inputs of the LayerNorms are apart: |x - other| / |other|.
-  std::optional<Inspection> unchanged;
-  std::vector<std::vector<float>> distance;
-};
 
 /// Inspects the text, and once more without the changes if there are any. `progress` is called as
 /// that of InspectOptions. Throws what inspect() throws.
