@@ -12,6 +12,7 @@
 #include "cli/model.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
+#include "generate/score/score_tasks.h"
 #include "requests/answer/numbers.h"
 #include "requests/run/calls.h"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the architecture: layers_test.sh SOURCE_DIR
 #
-#   - an #include leads to the same layer or to one below it;
+#   - an #include leads to the same layer or to one below it; the rooms of requests are layers, too;
 #   - the files compiled for one instruction set include nothing but kernels;
 #   - one file of the library starts threads, and only that one has OpenMP's directives; another
 #     finds out how many it may start. Two files of the command start one more thread each;
@@ -9,7 +9,7 @@
 #     files_linux.cpp. Exceptions are src/serve and editor.cpp, which other systems do not have;
 #   - nothing takes exp, log and the like from the C library;
 #   - the C interface, the command, the server and the web include public headers, their own, requests and
-#     base, and the command measure;
+#     base, and the command measure, the table of options and the tasks of scoring;
 #   - no function has more than 50 lines and no file more than 400, comments not counted;
 #   - every public header has an example.
 #
@@ -32,7 +32,8 @@ long_files='
 include/gpt2/gpt2.h:
 '
 
-# The layers that each layer may include. Every folder of src/ must be listed.
+# The layers that each layer may include. Every folder of src/ must be listed. Some rooms of a
+# folder are layers of their own.
 layers='
   base:
   tensor:   base
@@ -40,14 +41,18 @@ layers='
   formats:  tensor base
   text:     formats tensor base
   model:    formats kernels tensor base
-  generate: model text formats kernels tensor base
+  generate: generate/options generate/score model text formats kernels tensor base
+  generate/options: generate model text formats kernels tensor base
+  generate/score: generate generate/options model text formats kernels tensor base
   inspect:  generate model text formats kernels tensor base
   measure:  model formats kernels tensor base
-  requests: inspect generate model text formats kernels tensor base
-  serve:    requests base
-  cli:      serve requests measure base
-  c_api:    requests base
-  web:      requests base
+  requests/read: inspect generate generate/options model text tensor base
+  requests/answer: requests/read inspect generate generate/options model text tensor base
+  requests/run: requests/answer requests/read inspect generate model text tensor base
+  serve:    requests/run requests/answer requests/read base
+  cli:      serve requests/run requests/answer requests/read generate/options generate/score measure base
+  c_api:    requests/run requests/answer requests/read base
+  web:      requests/run requests/answer requests/read base
 '
 
 # The layer that each public header belongs to. Every file of include/gpt2/ must be listed.
@@ -91,7 +96,8 @@ violations() (
       }
       function layer_of(path) {
         if (path ~ /^gpt2\//) return layer_of_header[path]
-        return known[substr(path, 1, index(path, "/") - 1)] ? substr(path, 1, index(path, "/") - 1) : ""
+        while (sub(/\/[^\/]*$/, "", path) && !(path in known)) continue
+        return path in known ? path : ""
       }
       {
         split($0, quoted, "\"")
@@ -167,6 +173,8 @@ plant 'belongs in a source for one system' src/base/system/files.h '#include <wi
 plant 'belongs in a source for one system' src/model/block.h '#ifdef _WIN32'
 plant 'give the same bits on every machine' src/generate/score/score.cpp 'double x = std::exp(1.0);'
 plant 'cli must not include model/block.h' src/cli/model.h '#include "model/block.h"'
+plant 'read must not include requests/answer' src/requests/read/tokens.h '#include "requests/answer/chat.h"'
+plant 'answer must not include requests/run' src/requests/answer/chat.h '#include "requests/run/run.h"'
 plant 'c_api must not include tensor/matrix.h' src/c_api/guard.h '#include "tensor/matrix.h"'
 mapfile -t many < <(yes 'int x;' | head -n "$max_file")
 plant ' lines' src/tensor/matrix.h "${many[@]}"

@@ -11,6 +11,7 @@
 
 #include "base/fail.h"
 #include "cli/terminal/console.h"
+#include "generate/options/check_options.h"
 #include "gpt2/generation_config.h"
 
 namespace gpt2::cli {

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "cli/options/options.h"
+#include "generate/options/option_codec.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/config.h"
 #include "gpt2/generate.h"

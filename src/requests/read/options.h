@@ -7,8 +7,6 @@
 #include <span>
 #include <string_view>
 
-#include "generate/options/check_options.h"  // for the doors
-#include "generate/options/option_codec.h"   // for the doors
 #include "gpt2/generate.h"
 #include "gpt2/generation_config.h"
 #include "gpt2/option_fields.h"

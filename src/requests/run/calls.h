@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "generate/score/score_tasks.h"  // score_in_groups(), which keeps what was scored
 #include "gpt2/engine.h"
 #include "requests/answer/json_text.h"
 #include "requests/read/text_requests.h"
