@@ -7,9 +7,9 @@
 #include <string>
 
 #include "cli/batch/output.h"
-#include "cli/generate/writing.h"
 #include "cli/lines.h"
 #include "cli/model.h"
+#include "cli/options/writing.h"
 #include "gpt2/engine.h"
 #include "gpt2/generate.h"
 #include "gpt2/generation_config.h"

@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "cli/generate/writing.h"
 #include "cli/model.h"
 #include "cli/options/options.h"
+#include "cli/options/writing.h"
 #include "gpt2/beam_search.h"
 
 namespace gpt2::cli {

@@ -1,4 +1,4 @@
-#include "cli/generate/writing.h"
+#include "cli/options/writing.h"
 
 #include <algorithm>
 #include <cstdint>
