@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/generate/settings.h"
+#include "cli/generate/talk.h"
 #include "cli/generate/texts.h"
 #include "cli/lines.h"
 #include "cli/terminal/console.h"

@@ -1,3 +1,5 @@
+#include "cli/generate/talk.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>

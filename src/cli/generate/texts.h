@@ -39,17 +39,6 @@ WrittenTexts write_texts(const Engine& engine, Session* session,
                          const GenerateSettings& settings, const Prompt& prompt,
                          const GenerationOptions& options, const std::function<void()>& on_token);
 
-/// Returns the options for generating a turn from the current settings, which /set can change.
-using OptionsOf = std::function<GenerationOptions(const GenerateSettings&)>;
-
-/// `gpt2 --interactive`: reads line after line from standard input and continues the session's text
-/// after each of them, until the input ends. `line`, if any, is the first one.
-///
-/// On a terminal, an error is printed and the next line is read. Otherwise it is thrown, and the
-/// message has the number of the line.
-void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-          Session session, const OptionsOf& options_of, std::optional<std::string> line);
-
 /// Throws Error unless the state of a session can be written to the file.
 void check_state_file(const std::filesystem::path& file);
 
