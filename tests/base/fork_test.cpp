@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/team.h"
+#include "cli/bench/random_model.h"
 #include "gpt2/session.h"
-#include "measure/random_model.h"
 #include "support/catch.h"
 #include "support/passes.h"
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/bench/random_model.h"
 #include "fuzz.h"
 #include "gpt2/session.h"
-#include "measure/random_model.h"
 #include "support/session_file.h"
 #include "support/temporary_directory.h"
 

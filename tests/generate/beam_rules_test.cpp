@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "cli/bench/random_model.h"
 #include "generate/beams/beams.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/runtime.h"
-#include "measure/random_model.h"
 #include "support/catch.h"
 #include "support/passes.h"
 #include "support/refusal.h"

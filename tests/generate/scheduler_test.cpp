@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/bench/random_model.h"
 #include "gpt2/scheduler.h"
-#include "measure/random_model.h"
 #include "support/catch.h"
 #include "support/is_slow.h"
 #include "support/passes.h"

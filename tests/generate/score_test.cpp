@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/bench/random_model.h"
 #include "generate/score/score_tasks.h"
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
-#include "measure/random_model.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/golden.h"

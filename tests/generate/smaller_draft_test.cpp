@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/bench/random_model.h"
 #include "gpt2/generate.h"
 #include "gpt2/session.h"
-#include "measure/random_model.h"
 #include "model/engine_impl.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "cli/bench/random_model.h"
 #include "generate/writing/drafter.h"
 #include "gpt2/error.h"
 #include "gpt2/generate.h"
-#include "measure/random_model.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/is_slow.h"

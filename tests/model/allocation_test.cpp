@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "cli/bench/random_model.h"
 #include "gpt2/generate.h"
 #include "gpt2/sampler.h"
 #include "gpt2/session.h"
-#include "measure/random_model.h"
 #include "model/engine_impl.h"
 #include "support/allocation_hooks.h"
 #include "support/catch.h"

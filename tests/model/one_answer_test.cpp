@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "cli/bench/random_model.h"
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
-#include "measure/random_model.h"
 #include "support/catch.h"
 #include "support/is_slow.h"
 #include "support/passes.h"

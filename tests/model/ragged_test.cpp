@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/bench/random_model.h"
 #include "gpt2/session.h"
-#include "measure/random_model.h"
 #include "support/catch.h"
 #include "support/is_slow.h"
 #include "support/passes.h"

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/file_source.h"
+#include "cli/bench/random_model.h"
 #include "gpt2/session.h"
-#include "measure/random_model.h"
 #include "support/catch.h"
 #include "support/passes.h"
 #include "support/refusal.h"

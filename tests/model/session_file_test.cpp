@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/file_source.h"
+#include "cli/bench/random_model.h"
 #include "formats/safetensors.h"
 #include "gpt2/session.h"
-#include "measure/random_model.h"
 #include "model/engine_impl.h"
 #include "support/bytes.h"
 #include "support/catch.h"

@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "cli/bench/random_model.h"
 #include "gpt2/error.h"
 #include "gpt2/session.h"
-#include "measure/random_model.h"
 #include "model/engine_impl.h"
 #include "support/catch.h"
 #include "support/is_slow.h"

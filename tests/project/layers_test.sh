@@ -9,7 +9,7 @@
 #     files_linux.cpp. Exceptions are src/serve and editor.cpp, which other systems do not have;
 #   - nothing takes exp, log and the like from the C library;
 #   - the C interface, the command, the server and the web include public headers, their own, requests and
-#     base, and the command measure, the table of options and the tasks of scoring;
+#     base, and the command the table of options and the tasks of scoring;
 #   - no function has more than 50 lines and no file more than 400, comments not counted;
 #   - every public header has an example.
 #
@@ -45,12 +45,12 @@ layers='
   generate/options: generate model text formats kernels tensor base
   generate/score: generate generate/options model text formats kernels tensor base
   inspect:  generate model text formats kernels tensor base
-  measure:  model formats kernels tensor base
   requests/read: inspect generate generate/options model text tensor base
   requests/answer: requests/read inspect generate generate/options model text tensor base
   requests/run: requests/answer requests/read inspect generate model text tensor base
   serve:    requests/run requests/answer requests/read base
-  cli:      serve requests/run requests/answer requests/read generate/options generate/score measure base
+  cli:      serve requests/run requests/answer requests/read generate/options generate/score cli/bench base
+  cli/bench: cli model formats kernels tensor base
   c_api:    requests/run requests/answer requests/read base
   web:      requests/run requests/answer requests/read base
 '

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "measure/random_model.h"
+#include "cli/bench/random_model.h"
 
 namespace gpt2::test {
 

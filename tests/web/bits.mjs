@@ -20,7 +20,7 @@ const kOracle = {
 const kSizes = { vocab_size: 1003, n_positions: 100, n_embd: 330, n_layer: 2, n_head: 5,
   n_inner: 1037 };
 
-// random_value() of src/measure/random_model.cpp
+// random_value() of src/cli/bench/random_model.cpp
 function randomValue(tensor, element) {
   let bits = (Math.imul(element, 0x9E3779B1) + Math.imul(tensor, 0x85EBCA6B)) >>> 0;
   bits = Math.imul(bits ^ bits >>> 16, 0x7FEB352D);

@@ -32,7 +32,7 @@ function(gpt2_keep_sources_of_system list)
     list(FILTER ${list} EXCLUDE REGEX "/fmaf\\.cpp$")
   endif()
   if(EMSCRIPTEN)  # team_web.cpp has all that two of these have; web.cpp is the only door
-    list(FILTER ${list} EXCLUDE REGEX "base/(team|thread_count)\\.cpp$|src/(c_api|measure)/")
+    list(FILTER ${list} EXCLUDE REGEX "base/(team|thread_count)\\.cpp$|src/c_api/")
   endif()
   set(${list} ${${list}} PARENT_SCOPE)
 endfunction()

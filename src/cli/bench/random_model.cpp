@@ -1,4 +1,4 @@
-#include "measure/random_model.h"
+#include "cli/bench/random_model.h"
 
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-#include "measure/limit_meter.h"
+#include "cli/bench/limit_meter.h"
 
 #include <algorithm>
 #include <chrono>

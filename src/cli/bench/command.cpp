@@ -11,6 +11,8 @@
 
 #include "base/seconds_since.h"
 #include "base/text.h"
+#include "cli/bench/limit_meter.h"
+#include "cli/bench/random_model.h"
 #include "cli/commands.h"
 #include "cli/model.h"
 #include "cli/terminal/console.h"
@@ -19,8 +21,6 @@
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
 #include "gpt2/version.h"
-#include "measure/limit_meter.h"
-#include "measure/random_model.h"
 
 namespace gpt2::cli {
 namespace {
