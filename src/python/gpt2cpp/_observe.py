@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from ctypes import byref, memmove, sizeof
-from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, NamedTuple,
-                    Optional, Set, Tuple, Union)
+from typing import (Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple,
+                    Union)
 
 from ._arrays import FloatArray, ids_array, items, zeros
 from ._library import (Calls, Observer, OnObservation, Owned, Slice, Wants, described, get_json,
                        lib)
 from .errors import InvalidArgumentError, shown, unexpected
-
-if TYPE_CHECKING:
-    from .model import Model
 
 Key = Tuple[str, int]
 """The name of values and their layer."""
@@ -179,9 +176,9 @@ def _copy_rows(to: int, to_stride: int, source: int, stride: int, rows: int, col
 class _Recorder:
     """The callback of a pass that copies the observed values to arrays."""
 
-    def __init__(self, model: Model, n_tokens: int, n_known: int):
-        self.seen = Observations(model.n_layer, model.n_head)
-        self._n_head, self._n_tokens, self._n_known = model.n_head, n_tokens, n_known
+    def __init__(self, n_layer: int, n_head: int, n_tokens: int, n_known: int):
+        self.seen = Observations(n_layer, n_head)
+        self._n_head, self._n_tokens, self._n_known = n_head, n_tokens, n_known
         self._addresses: Dict[Key, int] = {}
 
     def see(self, pointer: Any) -> None:
@@ -235,12 +232,13 @@ def require_in_place(name: str, result: Any, values: Any) -> None:
                                    f"return nothing, but it returned {shown(result)}")
 
 
-def observe(model: Model, session: Owned, ids: List[int], what: What,
+def observe(n_layer: int, n_head: int, session: Owned, ids: List[int], what: What,
             layers: Optional[Iterable[int]], change: Optional[Changes]) -> Observations:
     """The values of a pass over the ids, and over those that wait in the session."""
-    calls, places = Calls(), _Places(model.n_layer)
+    calls, places = Calls(), _Places(n_layer)
     wanted, info = places.wanted(what, layers), get_json(lib.gpt2_session_info, session)
-    recorder = _Recorder(model, info["waiting"] + len(ids), info["position"] - info["waiting"])
+    recorder = _Recorder(n_layer, n_head, info["waiting"] + len(ids),
+                         info["position"] - info["waiting"])
     observer = Observer(
         sizeof(Observer), see=OnObservation(calls.goes_on("see", recorder.see)),
         wants=Wants(calls.guard(lambda kind, layer: (OBSERVED[kind], layer) in wanted)))

@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Mapping
 from ctypes import byref, c_int32, memmove, sizeof, string_at
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from ._arrays import int32_array, int64_array, items, to_json, zeros
 from ._library import Callbacks, Calls, OnScores, OnToken, Owned, get_json, lib
@@ -14,9 +14,6 @@ from ._observe import require_in_place
 from .errors import InvalidArgumentError, unexpected
 from .options import DEFAULTS, request_of
 from .results import Generation, generation_of
-
-if TYPE_CHECKING:
-    from .model import Model
 
 
 class Run:
@@ -55,7 +52,7 @@ class Run:
         return self._owned is None
 
 
-def new_run(model: Model, kind: str, on_progress: Any, /, **request: Any) -> Run:
+def new_run(model: Any, kind: str, on_progress: Any, /, **request: Any) -> Run:
     """A run that writes no text, in a scheduler of its own."""
     calls = Calls()
     callbacks = Callbacks(sizeof(Callbacks), on_progress=calls.progress(on_progress))
@@ -73,7 +70,7 @@ class TextRun(Run):
 class Texts:
     """The options of generate(), for one run or for several that end together."""
 
-    def __init__(self, model: Model, options: Mapping[str, Any], n_texts: int = 1,
+    def __init__(self, model: Any, options: Mapping[str, Any], n_texts: int = 1,
                  on_text: Optional[Callable[[str], Any]] = None):
         given = dict(options)
         self._model, self._calls, self._on_text = model, Calls(), on_text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ._arrays import int64_array, items
 from .errors import InvalidArgumentError, UnsupportedError, unexpected
@@ -11,6 +11,9 @@ from .errors import InvalidArgumentError, UnsupportedError, unexpected
 _PADDINGS = {False: None, None: None, "do_not_pad": None, True: "longest", "longest": "longest",
              "max_length": "max_length"}
 SIDES = ("left", "right")
+
+Tokens = Union[str, Sequence[int]]
+"""A text, which is encoded, or its token ids. What a tokenizer returned for it is taken, too."""
 
 
 class Attributes(Dict[str, Any]):

@@ -13,7 +13,7 @@ from ._library import Calls, Handle, Ids, Owned, described, get_json, lib
 from ._observe import Changes, Observations, What
 from ._runs import Texts, new_run
 from ._weights import Weights
-from .encoding import Attributes, as_list, one_text, text_or_ids
+from .encoding import Attributes, Tokens, as_list, one_text, text_or_ids
 from .errors import Error, InvalidArgumentError, NotFoundError, unexpected
 from .options import merged, with_options
 from .results import (Choice, Comparison, Generation, Page, Scores, choice_of, comparison_of,
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .options import GenerateOptions
-
-Tokens = Union[str, Sequence[int]]
-"""A text, which is encoded, or its token ids. What a tokenizer returned for it is taken, too."""
 
 _TORCH_DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "auto": None}
 

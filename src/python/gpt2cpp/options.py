@@ -6,15 +6,11 @@ import inspect
 import math
 from collections.abc import Mapping
 from textwrap import fill, indent
-from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Sequence, Tuple, TypedDict, TypeVar,
-                    Union)
+from typing import Any, Callable, Dict, List, Sequence, Tuple, TypedDict, TypeVar, Union
 
 from ._arrays import is_number, items, to_json
-from ._library import described, get_json, lib
+from ._library import Handle, described, get_json, lib
 from .errors import unexpected
-
-if TYPE_CHECKING:
-    from .model import Model
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Processor = Callable[[Any, Any], Any]
@@ -75,7 +71,7 @@ class GenerateOptions(SamplingOptions, total=False):
     overflow: str
     keep: int
     logprobs: int
-    draft: Model
+    draft: Handle
     prompt_lookup: bool
     max_draft_tokens: int
     constant_draft: bool
@@ -140,7 +136,7 @@ _HELP = {
     "stop_strings": "The same as stop",
     "stop_tokens": "Tokens that end the text, in addition to those of the model and the tokenizer",
     "eos_token_id": "The tokens that end the text, instead of those of the model and the tokenizer",
-    "draft": "Drafts tokens: a quantized copy of the model, or a small one of the same vocabulary",
+    "draft": "Drafts tokens: a quantized copy of the Model, or a small one of the same vocabulary",
     "prompt_lookup": "Draft tokens from the text so far",
     "max_draft_tokens": "The max number of tokens in a draft",
     "constant_draft": "Always draft that many, however few of them are kept",

@@ -11,7 +11,7 @@ from ._arrays import FloatArray, ids_array, row, whole, zeros
 from ._library import Handle, Owned, Slice, get_json, lib
 from ._observe import Changes, Observations, What, observe
 from ._runs import Texts
-from .encoding import one_text, text_or_ids
+from .encoding import Tokens, one_text, text_or_ids
 from .errors import InvalidArgumentError
 from .results import Generation
 from .stream import Stream
@@ -20,7 +20,6 @@ from .tokenizer import PathLike, c_path
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .model import Model, Tokens
     from .options import GenerateOptions
 
 _MAGIC = b"gpt2sess"  # the first bytes of a file of a session
@@ -44,7 +43,7 @@ class Session(Handle):
     4
     """
 
-    def __init__(self, model: Model, owned: Owned):
+    def __init__(self, model: Any, owned: Owned):
         super().__init__(owned)
         self._model, self._lock = model, threading.RLock()
 
@@ -109,7 +108,8 @@ class Session(Handle):
         """
         ids = self._encode("tokens", tokens)
         with self._lock:
-            return observe(self._model, self._use(), ids, what, layers, change)
+            return observe(self._model.n_layer, self._model.n_head, self._use(), ids, what, layers,
+                           change)
 
     def _last(self, tokens: Tokens, width: int, function: Any, argument: Any) -> FloatArray:
         ids = self._encode("tokens", tokens)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, List, Optional
+from typing import Any, Iterator, List, Optional
 
+from ._runs import TextRun, Texts
 from .results import Generation
-
-if TYPE_CHECKING:
-    from ._runs import TextRun, Texts
 
 
 class Stream(Iterator[str]):
