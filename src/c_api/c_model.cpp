@@ -1,5 +1,7 @@
+#include <span>
 #include <utility>
 
+#include "base/names.h"
 #include "c_api/handles.h"
 #include "gpt2/generation_config.h"
 #include "gpt2/model.h"
@@ -18,7 +20,7 @@ namespace {
 WeightType weight_type(std::string_view name) {
   const std::optional<WeightType> type = weight_type_named(name);
   if (type && type != WeightType::stored) return *type;
-  reject("dtype: expected f32, f16, bf16, int8 or int4, found '", name, "'");
+  reject("dtype: expected ", listed_names(WeightType::f32), ", found '", name, "'");
 }
 
 LoadOptions load_options_of(const char* text, gpt2_on_progress on_progress, void* user) {
@@ -49,9 +51,8 @@ Json describe_library() {
   }
   result["isas"] = available_isas();
   result["threads"] = thread_count();
-  for (const WeightType type :
-       {WeightType::f32, WeightType::f16, WeightType::bf16, WeightType::int8, WeightType::int4}) {
-    result["dtypes"].push_back(name_of(type));
+  for (const std::string_view dtype : std::span(kNamesOf<WeightType>).subspan<1>()) {
+    result["dtypes"].push_back(dtype);
   }
   for (int reason = 0; reason <= static_cast<int>(FinishReason::cancelled); ++reason) {
     result["finish_reasons"].push_back(name_of(static_cast<FinishReason>(reason)));

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/names.h"
 #include "base/text.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
@@ -41,13 +42,13 @@ void add_tokenizer_option(Options& options, std::string& name) {
 }
 
 Option& add_dtype_option(Options& options, WeightType& dtype) {
-  return options.add("--dtype", "f32|f16|bf16|int8|int4",
+  return options.add("--dtype", words_of(WeightType::f32),
                      "Convert the weights to this type (default: as stored)",
                      [&dtype](const std::string& text) { dtype = parse_dtype(text); });
 }
 
 void add_engine_options(Options& options, EngineOptions& engine) {
-  options.add_choice("--kv", "auto|f32|f16",
+  options.add_choice("--kv", words_of<KVType>(),
                      "Hold keys and values as f32 or f16; auto (default): f16 for weights of int8 "
                      "and int4, otherwise f32",
                      [&engine](const std::string& name) {
@@ -85,7 +86,8 @@ void add_draft_option(Options& options, std::string& draft, const std::string& o
 WeightType parse_dtype(const std::string& text) {
   const auto type = weight_type_named(text).value_or(WeightType::stored);
   if (type != WeightType::stored) return type;
-  throw UsageError("--dtype", "expected f32, f16, bf16, int8 or int4, found '" + text + "'");
+  throw UsageError("--dtype",
+                   concat("expected ", listed_names(WeightType::f32), ", found '", text, "'"));
 }
 
 Model load_as(const std::filesystem::path& path, const LoadOptions& options) {

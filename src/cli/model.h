@@ -62,8 +62,7 @@ void add_model_options(Options& options, ModelSettings& settings);
 /// Adds --draft, which says in `draft` what drafts tokens. `of_auto` says what auto does.
 void add_draft_option(Options& options, std::string& draft, const std::string& of_auto);
 
-/// Parses the name of a weight type: "f32", "f16", "bf16", "int8" or "int4". Throws UsageError for
-/// any other text.
+/// Parses the name of a weight type other than `stored`. Throws UsageError for any other text.
 [[nodiscard]] WeightType parse_dtype(const std::string& text);
 
 /// Model::load for the type of --dtype. Prints the warnings of the model on standard error. Throws

@@ -14,6 +14,7 @@
 
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/names.h"
 #include "gpt2/model.h"
 #include "gpt2/scheduler.h"
 #include "gpt2/tokenizer.h"
@@ -110,7 +111,7 @@ extern "C" {
     const auto request = parse(body);
     const auto files = files_in(request.root.at("files"));
     const auto dtype = weight_type_named(request.root.at("dtype").get<std::string>());
-    if (!dtype) reject("dtype: expected stored, f32, f16, bf16, int8 or int4");
+    if (!dtype) reject("dtype: expected ", listed_names<WeightType>());
     const Engine engine(Model::load(files, {.dtype = *dtype}), {.threads = 1});
     std::optional<Tokenizer> tokenizer;
     if (request.root.at("tokenizer").get<bool>()) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/names.h"
 #include "base/seconds_since.h"
 #include "base/text.h"
 #include "cli/bench/limit_meter.h"
@@ -391,7 +392,7 @@ BenchSettings read_bench_settings(const Arguments& arguments) {
     settings.dtypes.push_back(text);
   };
   options
-      .add("--dtype", "f32|f16|bf16|int8|int4",
+      .add("--dtype", words_of(WeightType::f32),
            "Convert the weights to this type; may be repeated (default: f32, bf16, int8 and int4 "
            "in turn, or the type of a quantized model)",
            add_dtype)

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "base/names.h"
 #include "base/text.h"
 #include "gpt2/option_fields.h"
 
@@ -111,13 +112,11 @@ struct OptionCodec<Number> {
   }
 };
 
-// The values of an enumeration as words, in their order.
-template <class T>
-inline constexpr std::array<const char*, 0> kNamesOf = {};
 template <>
-inline constexpr std::array kNamesOf<Overflow> = {"stop", "slide"};
+inline constexpr auto kNamesOf<Overflow> = std::to_array<std::string_view>({"stop", "slide"});
 template <>
-inline constexpr std::array kNamesOf<EarlyStopping> = {"false", "true", "never"};
+inline constexpr auto kNamesOf<EarlyStopping> = std::to_array<std::string_view>({"false", "true",
+                                                                                 "never"});
 
 template <class T>
 requires std::is_enum_v<T>
@@ -127,21 +126,24 @@ struct OptionCodec<T> {
     if (name == "true" || name == "false") return name == "true";
     return name;
   }
-  static std::string write_text(T value) { return kNamesOf<T>[static_cast<std::size_t>(value)]; }
+  static std::string write_text(T value) { return std::string(name_in_list(value)); }
   static bool read(const nlohmann::json& from, const OptionRange&, T& value) {
-    return find([&](T one) { return write(one) == from; }, value);
+    for (std::size_t i = 0; i < kNamesOf<T>.size(); ++i) {
+      value = static_cast<T>(i);
+      if (write(value) == from) return true;
+    }
+    return false;
   }
   static bool read_text(std::string_view word, const OptionRange&, T& value) {
-    return find([&](T one) { return write_text(one) == word; }, value);
+    const std::optional<T> found = value_named<T>(word);
+    if (found) value = *found;
+    return found.has_value();
   }
   static OptionForm form(const OptionRange&) {
-    OptionForm form = {"choice", "", "", ""};
+    OptionForm form = {"choice", "", words_of<T>(), listed_names<T>()};
     for (std::size_t i = 0; i < kNamesOf<T>.size(); ++i) {
-      const T value = static_cast<T>(i);
       const char* const comma = i == 0 ? "" : i + 1 == kNamesOf<T>.size() ? " or " : ", ";
-      form.json += comma + write(value).dump();
-      form.text += comma + write_text(value);
-      form.word += (i == 0 ? "" : "|") + write_text(value);
+      form.json += comma + write(static_cast<T>(i)).dump();
     }
     return form;
   }
@@ -149,16 +151,6 @@ struct OptionCodec<T> {
     if (static_cast<std::size_t>(value) < kNamesOf<T>.size()) return;
     reject(name, " has the value ", static_cast<int>(value), ", but the last one is ",
            kNamesOf<T>.size() - 1);
-  }
-
- private:
-  template <class IsIt>
-  static bool find(const IsIt& is_it, T& value) {
-    for (std::size_t i = 0; i < kNamesOf<T>.size(); ++i) {
-      value = static_cast<T>(i);
-      if (is_it(value)) return true;
-    }
-    return false;
   }
 };
 
