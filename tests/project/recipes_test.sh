@@ -17,7 +17,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../support/scratch.sh" "$source/models/gp
 ln -s "$source/models" models
 export PATH="${command%/*}:$PATH"
 
-# Recipe N becomes the files N.title, N.cpp (or N.c, N.python, N.rust) and N.text.
+# Recipe N becomes the files N.title, N.cpp (or N.c, N.python) and N.text.
 awk '
   /^##/ { title = $0; sub(/^#+ /, "", title) }
   /^```/ {
@@ -25,7 +25,7 @@ awk '
     inside = !inside
     if (!inside) next
     language = substr($0, 4)
-    if (language ~ /^(cpp|c|python|rust)$/) {
+    if (language ~ /^(cpp|c|python)$/) {
       number = sprintf("%02d", ++programs)
       print title >(number ".title")
     }
@@ -45,15 +45,13 @@ build() {
   case "$1" in
     *.cpp) "$cxx" -std=c++20 "${warnings[@]}" "$1" "$library" -pthread -o program ;;
     *.c) "$cc" -std=c99 -Wpedantic "${warnings[@]}" "$1" "$library" -o program ;;
-    *.rust) rustc --edition 2021 -D warnings -L "${library%/*}" "$1" -o program ;;
     *.python) printf '#!/bin/sh\nexec "%s" "%s"\n' "$python" "$1" >program && chmod +x program ;;
   esac
 }
 
 count=0
-for program in [0-9]*.{cpp,c,python,rust}; do
+for program in [0-9]*.{cpp,c,python}; do
   number="${program%.*}"
-  if [[ "$program" == *.rust ]] && ! command -v rustc >/dev/null; then continue; fi
   build "$program" || fail 'does not compile'
   LD_LIBRARY_PATH="${library%/*}" ./program >printed || fail 'ends with an error'
   [[ -s printed ]] || fail 'prints nothing'
