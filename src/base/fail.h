@@ -5,8 +5,6 @@
 #include "base/text.h"
 #include "gpt2/error.h"
 
-// Functions that throw the errors of the library.
-
 namespace gpt2 {
 
 /// Throws Error(code). The message is `where`, a colon, a space and the joined parts. `where` is

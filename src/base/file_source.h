@@ -17,10 +17,8 @@ namespace gpt2 {
 /// path of a file is its name.
 class FileSource {
  public:
-  /// Reads from the file system.
   FileSource() = default;
 
-  /// The same, in this way.
   explicit FileSource(FileAccess access) : access_(access) {}
 
   /// Reads from these files only. The list must outlive this object and its copies. Takes

@@ -8,7 +8,6 @@
 
 namespace gpt2 {
 
-/// How the bytes of a file come into memory.
 enum class FileAccess {
   map,   ///< the system reads a page when it is used; processes share it
   copy,  ///< all of them are read at once, so that what happens to the file later has no effect

@@ -43,7 +43,6 @@ class NewFile {
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  /// Removes FILE.partial-PID unless commit() has renamed it. Does not throw.
   ~NewFile();
 
   /// Appends the bytes. They are buffered, so an error may be reported by a later call or by

@@ -4,7 +4,6 @@
 
 namespace gpt2 {
 
-/// Returns the seconds that have passed since `start`.
 [[nodiscard]] inline double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

@@ -7,8 +7,6 @@
 #include <system_error>
 #include <type_traits>
 
-// Functions that build the text of messages, and that read and write numbers in text.
-
 namespace gpt2 {
 
 /// Returns text from a file in a form that is safe to print: in single quotes, with each byte that

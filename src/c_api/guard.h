@@ -62,7 +62,6 @@ struct HandleOf {
   std::uint64_t tag = kTag;
 };
 
-/// Makes a handle with these members.
 template <class Handle, class... Members>
 std::unique_ptr<Handle> make_handle(Members&&... members) {
   return std::unique_ptr<Handle>(new Handle{{}, std::forward<Members>(members)...});
@@ -92,7 +91,6 @@ void release(Handle* handle) noexcept {
 
 // -- Arguments. `name` is the name of the argument in messages. All throw Error(invalid_argument).
 
-/// Throws if the pointer is NULL.
 void require(const void* pointer, const char* name);
 
 /// Throws if the pointer is NULL and count is not 0, or if so many elements would not fit in
@@ -100,14 +98,12 @@ void require(const void* pointer, const char* name);
 void require_array(const void* pointer, std::size_t count, std::size_t element_size,
                    const char* name);
 
-/// Returns a span of the caller's array.
 template <class Element>
 std::span<Element> span_of(Element* data, std::size_t count, const char* name) {
   require_array(data, count, sizeof(Element), name);
   return {data, count};
 }
 
-/// Returns copies of the caller's lists.
 std::vector<std::vector<TokenId>> lists_of(const gpt2_ids* lists, std::size_t count,
                                            const char* name);
 
@@ -157,7 +153,6 @@ std::function<void(double)> progress_of(gpt2_on_progress on_progress, void* user
 // -- Results: one block of memory, with the struct at its beginning and the data behind it, so that
 // one function frees them all.
 
-/// Frees a result.
 struct FreeResult {
   void operator()(void* result) const noexcept { gpt2_free(result); }
 };

@@ -9,7 +9,6 @@
 
 namespace gpt2 {
 
-/// Describes where heads look, from their attention weights.
 class HeadWatcher {
  public:
   HeadWatcher(std::span<const TokenId> tokens, std::size_t n_layer, std::size_t n_head);
@@ -21,7 +20,6 @@ class HeadWatcher {
   [[nodiscard]] std::vector<std::vector<HeadInspection>> take();
 
  private:
-  /// A mean over queries, as a sum and a number of queries.
   struct Mean {
     double sum = 0.0;
     std::size_t count = 0;

@@ -6,8 +6,6 @@
 
 #include "serve/http_server.h"
 
-// Who may use the server.
-
 namespace gpt2::serve {
 
 /// The keys with which clients may use the server. Without any, every client may.
@@ -31,7 +29,6 @@ class ApiKeys {
   std::vector<std::string> keys_;
 };
 
-/// Which requests the server takes.
 struct Access {
   ApiKeys keys = {};
   std::string local_host = {};  ///< if only programs on this machine reach the server: its host

@@ -14,8 +14,6 @@
 #include "base/fail.h"
 #include "serve/reply.h"
 
-// What HttpServer reads from libmicrohttpd's requests, and how it gives it answers.
-
 namespace gpt2::serve {
 
 /// Returns the value of a header of the request, or "" if it has none.
@@ -55,7 +53,6 @@ class Waker {
 
   void wake() const { eventfd_write(event_, 1); }
 
-  // Forgets that wake() has been called.
   void clear() const {
     eventfd_t count = 0;
     eventfd_read(event_, &count);

@@ -11,7 +11,6 @@
 
 namespace gpt2::serve {
 
-/// A request over HTTP.
 struct HttpRequest {
   std::string id = {};      ///< which no other request has
   std::string method = {};  ///< "GET", "POST" ...; "GET" for "HEAD"
@@ -22,7 +21,6 @@ struct HttpRequest {
   std::string body = {};
 };
 
-/// What a client may use, and what all answers have.
 struct HttpLimits {
   std::size_t max_body = 2 << 20;  ///< bytes; one thread reads their texts, 1 s for 2 MiB
 
@@ -78,7 +76,6 @@ class HttpServer {
   /// Waits for at most this long for something to do, and does it. Returns early on a signal.
   void run(std::chrono::milliseconds wait);
 
-  /// From now on, no client can connect.
   void stop_accepting();
 
   /// The number of requests that have arrived and whose answer has not been sent completely.

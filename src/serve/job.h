@@ -33,7 +33,6 @@ class Call {
   /// Whether to go on: the client waits, and cancel() has not been called.
   [[nodiscard]] bool goes_on() const;
 
-  /// Makes goes_on() false.
   void cancel() { is_cancelled_ = true; }
 
   void send(int status, const Json& body);
@@ -80,7 +79,6 @@ class Job {
   /// `call`: what it answers. The model must outlive the job.
   Job(const RunKind& kind, Request request, ServedModel& model, std::shared_ptr<Call> call);
 
-  /// Whether anybody still waits for the answer.
   [[nodiscard]] bool is_wanted() const { return call_->goes_on(); }
 
   /// As those of Run. Only one job at a time computes.

@@ -4,7 +4,6 @@
 
 namespace gpt2::serve {
 
-/// Where a server listens.
 struct ListenAddress {
   std::string host = "127.0.0.1";
   int port = 8080;               ///< 0: the system chooses a free one

@@ -24,7 +24,6 @@ class Histogram {
   double sum_ = 0.0;
 };
 
-/// What the server has at the moment.
 struct Gauges {
   std::size_t requests = 0;       ///< accepted and not answered
   std::size_t waiting = 0;        ///< texts that have not begun

@@ -30,7 +30,6 @@ struct HttpAnswer {
   std::string id = {};  ///< for the header X-Request-Id; "": that of the request
 };
 
-/// Returns an answer whose body is this JSON.
 [[nodiscard]] HttpAnswer json_answer(int status, const Json& body);
 
 /// Returns an answer that is an error of OpenAI's API, about a mistake in the request.

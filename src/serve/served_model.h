@@ -12,7 +12,6 @@
 
 namespace gpt2::serve {
 
-/// A model that the server answers with.
 struct ServedModel {
   ServedModel(std::string id, Engine computes, std::optional<Tokenizer> texts,
               const SchedulerOptions& options)

@@ -32,10 +32,8 @@ class Server {
   /// Begins to listen. Throws Error if that fails.
   Server(std::vector<std::unique_ptr<ServedModel>> models, ServerOptions options);
 
-  /// The address at which it listens.
   [[nodiscard]] const std::string& url() const noexcept { return listener_.url(); }
 
-  /// Whether only programs on this machine can reach it.
   [[nodiscard]] bool is_local() const noexcept { return listener_.is_local(); }
 
   /// Serves until `ends` returns true; it is asked at least once a second and after each signal.

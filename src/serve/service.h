@@ -35,7 +35,6 @@ class Service {
   /// and what no path or method serves.
   [[nodiscard]] std::optional<HttpAnswer> refuse(const HttpRequest& request) const;
 
-  /// HttpServer::Handler.
   void handle(const HttpRequest& request, std::shared_ptr<Reply> reply);
 
   /// Counts a request for /metrics, unless there is no memory for its path and status.

@@ -40,17 +40,14 @@ class Worker {
   /// be called once for each job.
   void release(std::size_t bytes);
 
-  /// From now on, accepts no jobs.
   void close();
 
   /// Lets all jobs fail with ServerEnds, and begins no pass from now on. Does not wait until they
   /// have. REQUIRES: close() has been called.
   void cut_off();
 
-  /// Returns what it has at the moment.
   [[nodiscard]] Gauges gauges() const;
 
-  /// The number of jobs that have not been answered.
   [[nodiscard]] std::size_t jobs() const { return jobs_; }
 
  private:

@@ -6,8 +6,6 @@
 #include <memory>
 #include <system_error>
 
-// Files as the system opens and maps them, and the pages of memory.
-
 namespace gpt2 {
 
 /// What the system could not do with a file, and why. ReadableFile throws it.

@@ -4,8 +4,6 @@
 #include <filesystem>
 #include <span>
 
-// The process, its environment, its random numbers, and the files that it consists of.
-
 namespace gpt2 {
 
 /// Returns the id of this process. A child of fork() has another id than its parent.
@@ -15,7 +13,6 @@ namespace gpt2 {
 /// provides none.
 [[nodiscard]] bool fill_with_random(std::span<std::byte> bytes) noexcept;
 
-/// The environment variable that names the user's home directory.
 extern const char* const kHomeVariable;
 
 /// Returns the path in an environment variable, or an empty path if the variable is not set.
@@ -28,8 +25,8 @@ extern const char* const kHomeVariable;
 /// say.
 [[nodiscard]] std::filesystem::path program_file();
 
-/// Returns the file of the shared library that contains this function. Returns an empty path, or the
-/// program's, if it is linked statically, or if the system does not say.
+/// Returns the file of the shared library that contains this function. Returns an empty path, or
+/// the program's, if it is linked statically, or if the system does not say.
 [[nodiscard]] std::filesystem::path library_file();
 
 /// The directory in which built-in files seem to be. Nothing else can be there, because it is the

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <functional>
 
-// Threads: how they sleep, start, and compute.
-
 namespace gpt2 {
 
 // Threads that sleep until a number changes. These are wait(), notify_one() and notify_all() of
@@ -43,7 +41,6 @@ void start_without_signals(const std::function<void()>& start);
 /// the thread that opens the region, so that the memory which it found free is that thread's.
 [[nodiscard]] int spare_threads(int wanted) noexcept;
 
-/// Sets the floating-point state of the current thread to the default.
 void set_default_float_state() noexcept;
 
 /// Sets the floating-point state of the current thread to the default. The destructor restores the

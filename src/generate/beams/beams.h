@@ -10,16 +10,12 @@
 #include "gpt2/sampler.h"
 #include "gpt2/session.h"
 
-// The sessions of the beams of a search, and how the beams are compared: which tokens are the best
-// to continue them with, and which of the sequences that have ended are the best.
-
 namespace gpt2 {
 
 /// The sessions of a beam search. Records which session holds which beam, and the logits after each
 /// beam. At first, all beams refer to one session, which holds the prompt.
 class BeamSessions {
  public:
-  /// Each session has room for max_tokens tokens.
   BeamSessions(const Engine& engine, std::size_t num_beams, std::size_t max_tokens);
 
   /// Reads the prompt, of at least one token, in passes of a fraction of a second each. Returns
@@ -47,7 +43,6 @@ class BeamSessions {
   std::vector<float> logits_;            // (num_beams, vocab_size): a row for each session
 };
 
-/// A token that may follow a beam.
 struct Candidate {
   float sum;         ///< the sum of the log-probabilities of the beam and the token
   std::size_t beam;  ///< the beam that it continues
@@ -62,13 +57,11 @@ class BestCandidates {
   /// Keeps the best `count` candidates. REQUIRES: count > 0.
   explicit BestCandidates(std::size_t count) : count_(count) {}
 
-  /// Forgets all candidates.
   void clear() noexcept { heap_.clear(); }
 
   /// Considers every token after `beam`, whose sum so far is `sum`. REQUIRES: scores are not NaN.
   void add(std::size_t beam, float sum, std::span<const float> scores);
 
-  /// Considers the candidates of `other`.
   void merge(const BestCandidates& other);
 
   /// Returns the candidates, best first: fewer than `count` if there were fewer. They are valid
@@ -99,7 +92,6 @@ class BeamScorer {
                                                 std::span<const float> sums);
 
  private:
-  // The scratch memory of a thread.
   struct Scratch {
     Sampler sampler;
     std::vector<float> log_probs;  // (vocab_size)
@@ -135,7 +127,6 @@ class EndedSequences {
   /// candidates of that step, and `length` the number of new tokens that they have.
   [[nodiscard]] bool is_final(float best_sum, std::size_t length) const;
 
-  /// The sequences, in the order in which they were added.
   [[nodiscard]] const std::vector<BeamSequence>& list() const noexcept { return list_; }
 
  private:

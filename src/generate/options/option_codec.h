@@ -25,7 +25,6 @@
 
 namespace gpt2 {
 
-/// Describes the values of an option to people and programs.
 struct OptionForm {
   const char* type;  ///< "boolean", "integer", "number", "choice", "texts", or "json" for others
   std::string json;  ///< what JSON may be, after "expected"

@@ -21,7 +21,6 @@ namespace gpt2 {
 /// The score of a removed token.
 inline constexpr float kRemoved = -std::numeric_limits<float>::infinity();
 
-/// The arguments of a processor.
 struct Processing {
   std::span<float> scores;       ///< (vocab_size)
   std::span<const TokenId> ids;  ///< all tokens so far

@@ -7,7 +7,6 @@
 
 namespace gpt2 {
 
-/// The max and the sum that the softmax of some scores needs.
 struct Softmax {
   float max;  ///< the largest score
   float sum;  ///< of the weights exp(score - max); 0 if every score is -infinity

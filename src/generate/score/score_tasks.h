@@ -10,7 +10,6 @@
 
 namespace gpt2 {
 
-/// Tokens to be scored, each given all tokens before it.
 struct ScoredTokens {
   std::span<const TokenId> tokens;
   std::span<TokenLogprob> scores;  ///< of the same size: receives their scores

@@ -23,7 +23,6 @@ class ContextWindow {
   /// Returns how many new tokens a text of `length` tokens can have.
   [[nodiscard]] std::size_t room_after(std::size_t length) const;
 
-  /// Whether a full session makes room for more tokens.
   [[nodiscard]] bool slides() const noexcept { return slides_; }
 
   /// Makes room for `count` tokens, of which the text has written none yet. The tokens after

@@ -50,7 +50,6 @@ class Drafter {
   [[nodiscard]] static std::size_t memory_bytes(const Model& model, const Config& text,
                                                 std::size_t capacity) noexcept;
 
-  /// Returns whether the options allow drafts.
   [[nodiscard]] bool may_draft() const noexcept {
     return model_ || pending_model_.valid() || looks_up_;
   }
@@ -91,13 +90,11 @@ class Drafter {
     if (error_) std::rethrow_exception(error_);
   }
 
-  /// Returns the tokens that were drafted for the next pass.
   [[nodiscard]] std::span<const TokenId> tokens() const noexcept { return tokens_; }
 
   /// Forgets the tokens after the pass that checked them, of which `accepted` were accepted.
   void note_checked(std::size_t accepted) noexcept;
 
-  /// The drafted tokens of the latest pass.
   struct Checked {
     bool by_model = false;  ///< whether the model drafted, possibly no token
     std::size_t tokens = 0;
@@ -130,7 +127,6 @@ class Drafter {
   bool has_new_prompt_ = false;  // whether there is a prompt that the model has not read
   std::vector<float> logits_;    // of the model: (vocab_size)
 
-  // The draft for the next pass.
   std::vector<TokenId> tokens_;
   std::size_t max_of_pass_ = 0;  // the max number of tokens that the pass can check
   bool by_model_ = false;        // whether the model has begun to draft
@@ -152,7 +148,6 @@ class Drafter {
 /// Cost: at most three comparisons for each token of `ids`.
 [[nodiscard]] std::span<const TokenId> look_up(std::span<const TokenId> ids, std::size_t max);
 
-/// The times and the counts of a pass that checked drafted tokens.
 struct DraftedPass {
   std::size_t steps = 0;        ///< the number of passes of the draft model; 0 if there is none
   std::size_t drafted = 0;      ///< the number of drafted tokens of all texts
@@ -190,10 +185,8 @@ class DraftLength {
   /// Returns the number of tokens that each of `drafting` texts should draft, from 0 to `max`.
   [[nodiscard]] std::size_t next(std::size_t max, std::size_t drafting) const;
 
-  /// Records a pass without drafts.
   void note_plain(double seconds);
 
-  /// Records a pass with one or more drafted tokens.
   void note_drafts(const DraftedPass& pass);
 
  private:

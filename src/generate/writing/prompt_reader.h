@@ -26,7 +26,6 @@ class PromptReader {
   /// reader lives.
   [[nodiscard]] std::span<const TokenId> next(std::size_t max);
 
-  /// Whether next() has returned the last piece.
   [[nodiscard]] bool finished() const noexcept { return begun_ && read_ == prompt_.size(); }
 
   /// Calls on_prompt and returns its result. If on_prompt returns false or throws, removes the

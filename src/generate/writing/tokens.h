@@ -47,7 +47,6 @@ template <class Options>
   return ids;
 }
 
-/// Returns the length of the longest common prefix of a and b.
 [[nodiscard]] inline std::size_t common_prefix(std::span<const TokenId> a,
                                                std::span<const TokenId> b) {
   return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
