@@ -1,10 +1,9 @@
-#include "inspect/head_watcher.h"
-
 #include <algorithm>
 #include <limits>
 #include <map>
 
 #include "generate/sampling/softmax.h"
+#include "inspect/pass_record.h"
 
 namespace gpt2 {
 namespace {

@@ -1,16 +1,47 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "gpt2/config.h"
 #include "gpt2/engine.h"
 #include "gpt2/inspect.h"
-#include "inspect/head_watcher.h"
 #include "tensor/matrix.h"
 
 namespace gpt2 {
+
+/// Describes where heads look, from their attention weights.
+class HeadWatcher {
+ public:
+  HeadWatcher(std::span<const TokenId> tokens, std::size_t n_layer, std::size_t n_head);
+
+  /// Takes the attention weights of one head for some queries. Each query must be taken once.
+  void see(const Observation& weights);
+
+  /// Returns the descriptions by [layer][head]. REQUIRES: every query of every head was taken.
+  [[nodiscard]] std::vector<std::vector<HeadInspection>> take();
+
+ private:
+  struct Mean {
+    double sum = 0.0;
+    std::size_t count = 0;
+
+    void add(double value) {
+      sum += value;
+      ++count;
+    }
+    [[nodiscard]] std::optional<float> value() const;
+  };
+  struct Scores {
+    Mean previous_token, first_token, duplicate_token, induction;
+  };
+
+  std::vector<std::vector<std::size_t>> earlier_;  // for each token: the same token before it
+  std::vector<std::vector<HeadInspection>> heads_;
+  std::vector<std::vector<Scores>> scores_;
+};
 
 /// What is kept of one pass over a text: the vectors that later computations need, and the
 /// descriptions that can be made while the pass runs.
