@@ -121,7 +121,11 @@ template <class Vec, std::size_t kRows, QuantizedWalk kWalk, class Codes>
       for (std::size_t j = 0; j < kVecs; ++j) sum[i][j] = Int::sum_from(x.offset[at + i]);
     }
     const std::int8_t* const value = x.value + at * Codes::kBlock;
+#ifdef __wasm__  // V8 makes one block of it all, with 989 moves to or from the stack
+#pragma GCC unroll 1
+#else
 #pragma GCC unroll 16
+#endif
     for (std::size_t part = 0; part < kParts; ++part) {
       Int code[kVecs];
 #pragma GCC unroll 8
