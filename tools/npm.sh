@@ -12,8 +12,7 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 umask 022
 mkdir "$work/package"
-cp "$root"/src/web/npm/* "$root"/build/site/{gpt2.wasm,gpt2.mjs,worker.mjs} "$root/LICENSE" \
-  "$work/package"
+cp "$root"/src/web/npm/* "$root"/build/site/*.{wasm,mjs} "$root/LICENSE" "$work/package"
 for library in libutf8proc-dev nlohmann-json3-dev; do
   cp "$root/build/web-sysroot/usr/share/doc/$library/copyright" "$work/package/LICENSE-$library"
 done

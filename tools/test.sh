@@ -26,10 +26,14 @@ esac
 if [[ "$preset" == web ]]; then
   site="$("$root/tools/web.sh")"
   "$root/tools/build.sh" web
-  mkdir -p "$root/build/web/scalar"
-  cp "$root"/src/web/*.mjs "$root/build/web/scalar"
-  node --expose-gc "$root/tests/web/node_test.mjs" "$site" "$@"
-  node --test-name-pattern=bits "$root/tests/web/node_test.mjs" "$root/build/web/scalar"
+  flags=(--expose-gc)
+  relaxed=--experimental-wasm-relaxed-simd  # Node 20
+  [[ "$(node --v8-options)" == *"$relaxed"* ]] && flags+=("$relaxed")
+  node "${flags[@]}" "$root/tests/web/node_test.mjs" "$site" "$@"
+  for module in wasm scalar; do
+    cp "$root"/src/web/*.mjs "$root/build/web/$module"
+    node --test-name-pattern=bits "$root/tests/web/node_test.mjs" "$root/build/web/$module"
+  done
   exec python3 "$root/tests/web/page_test.py" "$site" "$root/build/web/scalar"
 elif [[ "$preset" == aarch64 ]]; then
   "$root/tools/install_dependencies.sh" g++-aarch64-linux-gnu qemu-user

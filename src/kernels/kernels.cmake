@@ -9,6 +9,7 @@ set(gpt2_isa_flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnn
 set(gpt2_isa_flags_neon -march=armv8-a)
 set(gpt2_isa_flags_neon_dotprod -march=armv8.2-a+dotprod)
 set(gpt2_isa_flags_wasm -msimd128)
+set(gpt2_isa_flags_wasm_relaxed -msimd128 -mrelaxed-simd)
 
 set(gpt2_isas scalar)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
@@ -16,7 +17,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   list(APPEND gpt2_isas neon neon_dotprod)
 elseif(EMSCRIPTEN)
-  list(APPEND gpt2_isas wasm)
+  list(APPEND gpt2_isas wasm wasm_relaxed)
 endif()
 
 # The tiles stay in registers only if everything is inlined and unrolled. Therefore every build that

@@ -21,7 +21,7 @@ struct Isa : Registers<16> {
   static constexpr std::size_t kQuantizedMaxRows = 2;
   static constexpr std::size_t kQuantizedVecs = 1;
 
-  // a * b + c, rounded once. There is no fused multiply-add that is exact, so this computes in f64.
+  // a * b + c, rounded once. SIMD128 has no fused multiply-add, so this computes in f64.
   // The product of two f32 is exact there, and the sum is rounded to 53 bits. Rounding it again, to
   // the 24 bits of f32, can only be wrong if the f64 lies half way between two f32, or if the f32
   // is subnormal, which has fewer bits. This is rare, and then the f64 is made odd.
@@ -130,6 +130,20 @@ struct Isa : Registers<16> {
   }
 };
 
+#ifdef __wasm_relaxed_simd__
+
+/// The same with the multiply-add of relaxed SIMD. gpt2.mjs loads this module only if the engine
+/// rounds it once.
+struct FastIsa : Isa {
+  using Isa::widen;
+  static Float widen(const F16* p, std::size_t i) { return widened(p, i); }
+  static Float fma(Float a, Float b, Float c) { return __builtin_wasm_fma_f32x4(a, b, c); }
+};
+
+using Vec = Floats<FastIsa>;
+
+#else
+
 /// The same with fma() and widen() inlined, and one branch of fma() for all registers.
 struct FastIsa : Isa {
   using Float = Isa::Float;
@@ -147,6 +161,9 @@ struct FastIsa : Isa {
 };
 
 using Vec = Floats<Isa>;
+
+#endif
+
 using FastVec = Floats<FastIsa>;
 
 }  // namespace gpt2::wasm

@@ -1,5 +1,5 @@
-# A module for each instruction set: gpt2.wasm, and scalar/gpt2.wasm for the tests. It is standalone:
-# what it imports, gpt2.mjs provides.
+# A module for each instruction set: gpt2.wasm, gpt2_relaxed.wasm, and scalar/gpt2.wasm for the tests.
+# It is standalone: what it imports, gpt2.mjs provides.
 set_property(SOURCE src/formats/find_model.cpp PROPERTY COMPILE_DEFINITIONS
              GPT2_DATA_DIR=\"\";GPT2_BUNDLED_MODEL=\"gpt2-stories\")
 set(functions text size allocate release open begin step end answer)
@@ -17,6 +17,11 @@ foreach(isa IN LISTS gpt2_isas)
                       -sWARN_ON_UNDEFINED_SYMBOLS=0 -sEXPORTED_FUNCTIONS=${functions})
   set_target_properties(${module} PROPERTIES OUTPUT_NAME gpt2 SUFFIX .wasm
                         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${isa})
+  if(isa STREQUAL "wasm_relaxed")
+    set_target_properties(${module} PROPERTIES OUTPUT_NAME gpt2_relaxed)
+    add_custom_command(TARGET ${module} POST_BUILD COMMAND
+                       python3 ${PROJECT_SOURCE_DIR}/src/web/relaxed.py $<TARGET_FILE:${module}>)
+  endif()
 endforeach()
 
 # The site: gpt2 serve's page with a model instead of a server.

@@ -1,5 +1,6 @@
 // Tests gpt2.wasm in Node: node node_test.mjs FOLDER, which has it beside gpt2.mjs.
 import assert from "node:assert";
+import { execFileSync } from "node:child_process";
 import { readFile, readdir } from "node:fs/promises";
 import { createServer } from "node:http";
 import { test } from "node:test";
@@ -7,7 +8,8 @@ import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { casesOf, differences } from "./bits.mjs";
 
-const gpt2 = await import(pathToFileURL(process.argv[2] + "/gpt2.mjs"));
+const address = pathToFileURL(process.argv[2] + "/gpt2.mjs");
+const gpt2 = await import(address);
 const root = new URL("../../", import.meta.url);
 const bundled = new URL("models/gpt2-stories/", root);
 const oracle = new URL("tests/data/oracle/", root);
@@ -170,6 +172,33 @@ test("survives damaged files", async () => {
       await survives(withModel({ ...files, [name]: cut }, {}, () => {}), name);
     }
   }
+});
+
+const kRelaxed = "--experimental-wasm-relaxed-simd";  // of Node 20
+
+// Returns the name of the module that another Node takes, or its complaint about the module.
+function moduleWith(flag) {
+  const script = `import fs from "node:fs";
+    import { syncBuiltinESMExports } from "node:module";
+    const { createReadStream } = fs;
+    fs.createReadStream = (url, options) => {
+      console.log(String(url).split("/").at(-1));
+      return createReadStream(url, options);
+    };
+    syncBuiltinESMExports();
+    const { load } = await import("${address}");
+    await load({}).catch(({ message }) => console.log(message));`;
+  const flags = [...process.execArgv.filter((one) => one === kRelaxed), flag];
+  const more = ["--input-type=module", "--eval", script];
+  return execFileSync(process.execPath, [...flags, ...more], { encoding: "utf8" });
+}
+
+const isX64 = { skip: process.arch !== "x64" };
+test("takes relaxed SIMD where it rounds once", isX64, async () => {
+  const major = parseInt(process.versions.node);
+  const hasRelaxed = major >= 22 || process.execArgv.includes(kRelaxed);
+  assert.match(moduleWith("--enable-fma3"), hasRelaxed ? /^gpt2_relaxed.wasm\n/ : /^gpt2.wasm\n/);
+  assert.match(moduleWith("--no-enable-fma3"), /^gpt2.wasm\n/);  // rounds twice
 });
 
 test("frees its memory", async () => {

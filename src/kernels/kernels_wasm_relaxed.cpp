@@ -1,0 +1,1 @@
+#include "kernels/kernels_wasm.cpp"  // compiled with relaxed SIMD
