@@ -60,7 +60,7 @@ Json describe_library() {
   for (const ObservedName& observed : observed_names()) {
     result["observed"].push_back({{"name", observed.name}, {"hook", observed.transformer_lens}});
   }
-  result["options"] = option_list(request_defaults(), request_defaults());
+  result["options"] = option_list(/*is_own=*/true);
   return result;
 }
 

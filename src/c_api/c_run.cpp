@@ -75,69 +75,38 @@ RunEvents events_of(const RunStatePointer& state) {
   return events;
 }
 
-// Returns the defaults of our own requests, with what the callbacks say.
-GenerationOptions defaults_of(const RunStatePointer& state) {
-  GenerationOptions options = request_defaults();
+// Adds to a request of our own what is no JSON: the draft and the processor of the callbacks.
+void add_callbacks(CompletionRequest& request, const RunStatePointer& state) {
   const gpt2_callbacks& callbacks = state->callbacks;
-  if (callbacks.draft) options.draft = checked(callbacks.draft).model;
-  if (!callbacks.on_scores) return options;
-  options.sampling.processors.push_back(
+  if (callbacks.draft) request.set_draft(checked(callbacks.draft).model);
+  if (!callbacks.on_scores) return;
+  request.options.sampling.processors.push_back(
       [state](std::span<float> scores, std::span<const TokenId> ids) {
         if (state->is_freed) throw Cancelled();
         processor_of(state->callbacks.on_scores, state->callbacks.user)(scores, ids);
       });
-  return options;
-}
-
-// Throws Error for an option that the library would refuse when the first text begins.
-void check_sampling(const CompletionRequest& request, const Config& config) {
-  static_cast<void>(Sampler(request.options.sampling, config.vocab_size));
 }
 
 std::unique_ptr<Run> run_of(const std::string& name, SharedScheduler& of,
                             const std::optional<Tokenizer>& tokenizer, JsonArgument& body,
                             const RunStatePointer& state) {
   const RunKind& kind = run_kind(name);
-  const GenerationOptions defaults =
-      kind.is_own ? defaults_of(state) : request_defaults(/*is_own=*/false);
-  const Config& config = of.engine.model().config();
-  RequestContext context = {tokenizer, config, defaults};
-  if (kind.is_own) {
-    context.with_drafts = true;
-    context.max_prompts = context.max_choices = kMaxTextsOfRun;
-  }
+  RequestContext context = {tokenizer, of.engine.model().config()};
+  if (kind.is_own) context.max_prompts = context.max_choices = kMaxTextsOfRun;
   Request request = kind.read(body.root(), context);
-  const auto* const completion = std::get_if<CompletionRequest>(&request);
-  if (kind.is_own && completion != nullptr) check_sampling(*completion, config);
+  auto* const completion = std::get_if<CompletionRequest>(&request);
+  if (kind.is_own && completion != nullptr) add_callbacks(*completion, state);
   return make_run(kind, std::move(request),
                   {of.engine, of.scheduler, tokenizer, {.model = of.model_name}}, events_of(state));
-}
-
-// Returns how many tokens of a prompt the session has room for, at least one.
-std::size_t room_of(const Session& session, Members& members) {
-  std::size_t used = session.position();
-  if (members.text("overflow") == "slide") {
-    used = members.count("keep", 0, session.capacity()).value_or(0);
-  }
-  return std::max<std::size_t>(session.capacity() - used, 1);
 }
 
 // Returns the run of a text in a session, whose tokens are the beginning of the text.
 std::unique_ptr<Run> run_in(Session& session, const std::optional<Tokenizer>& tokenizer,
                             JsonArgument& body, const RunStatePointer& state) {
-  const GenerationOptions defaults = defaults_of(state);
-  Config config = session.model().config();
-  Members& members = body.members();
-  if (members.flag("truncate").value_or(false)) config.n_positions = room_of(session, members);
-  RequestContext context = {tokenizer, config, defaults};
-  context.with_drafts = true;
-  CompletionRequest request = read_completion_request(body.root(), context);
-  CompletionPrompt& prompt = request.prompts.at(0);
-  if (prompt.is_empty && session.position() > 0) prompt.tokens.clear();
-  if (const auto max_length = read_max_length(members)) {
-    prompt.max_new_tokens = new_tokens(*max_length, session.position() + prompt.tokens.size());
-  }
-  check_sampling(request, config);
+  RequestContext context = {tokenizer, session.model().config()};
+  context.session = {session.position(), session.capacity()};
+  CompletionRequest request = read_generate_request(body.root(), context);
+  add_callbacks(request, state);
   auto form = own_form({}, tokenizer, request);
   return std::make_unique<CompletionRun>(session, tokenizer, std::move(request), events_of(state),
                                          std::move(form));
@@ -232,7 +201,7 @@ gpt2_status gpt2_sampler_new(const char* options, size_t vocab_size, gpt2_on_sco
     take("max_length", limits.max_length);
     take("dropped", limits.dropped);
     take("min_tokens_to_keep", limits.min_tokens_to_keep);
-    read_options(members, generation);
+    read_options(members, generation, vocab_size);
     members.refuse_others();
     gpt2::SamplingOptions& sampling = generation.sampling;
     if (on_scores) sampling.processors.push_back(processor_of(on_scores, user));

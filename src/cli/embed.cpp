@@ -1,15 +1,17 @@
 #include "gpt2/embed.h"
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <utility>
 #include <vector>
 
-#include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/lines.h"
 #include "cli/model.h"
+#include "cli/options/request_options.h"
 #include "requests/answer/numbers.h"
+#include "requests/read/text_requests.h"
 
 namespace gpt2::cli {
 namespace {
@@ -35,8 +37,7 @@ struct EmbedSettings {
   std::string file = "-";
   bool tokens = false;
   bool jsonl = false;
-  std::optional<std::string> layer;  // a number, whose range depends on the model
-  EmbedOptions embed;
+  nlohmann::json request = nlohmann::json::object();  // the options of the request
 };
 
 EmbedSettings read_embed_settings(const Arguments& arguments) {
@@ -46,11 +47,9 @@ EmbedSettings read_embed_settings(const Arguments& arguments) {
   add_model_options(options, settings.model);
   options.add_choice("--pooling", "mean|last",
                      "The mean of all tokens' states (default), or the last token's",
-                     [&settings](const std::string& name) {
-                       settings.embed.pooling = name == "last" ? Pooling::last : Pooling::mean;
-                     });
-  options.add("--layer", "N", "The layer whose states are taken (default: the last)",
-              [&settings](const std::string& text) { settings.layer = text; });
+                     [&settings](const std::string& name) { settings.request["pooling"] = name; });
+  add_number_member(options, "--layer", settings.request,
+                    "The layer whose states are taken (default: the last)");
   options.add_switch("--jsonl", settings.jsonl,
                      "Each line is a JSON object with \"text\" or \"token_ids\"");
   options.add_switch("--tokens", settings.tokens, "Read token ids; needs no tokenizer");
@@ -58,32 +57,38 @@ EmbedSettings read_embed_settings(const Arguments& arguments) {
   return settings;
 }
 
-std::size_t read_layer(const std::string& text, const Config& config) {
-  std::size_t layer = 0;
-  if (read_number(text, layer) && layer <= config.n_layer) return layer;
-  throw UsageError("--layer", concat("expected a whole number from 0, the embeddings, to ",
-                                     config.n_layer, ", the last layer, found '", text, "'"));
+bool have_same_options(const EmbeddingRequest& a, const EmbeddingRequest& b) {
+  return a.options.pooling == b.options.pooling && a.options.layer == b.options.layer;
+}
+
+std::vector<Json> records_of(const Engine& engine,
+                             const std::vector<const EmbeddingRequest*>& requests) {
+  std::vector<std::vector<TokenId>> texts;
+  for (const EmbeddingRequest* const request : requests) texts.push_back(request->inputs[0]);
+  std::vector<Json> records;
+  for (const auto& vector : gpt2::embed(engine, texts, requests[0]->options)) {
+    const std::size_t tokens = texts[records.size()].size();
+    records.push_back({{"tokens", tokens}, {"embedding", vector_json(vector, false)}});
+  }
+  return records;
 }
 
 void embed_lines(const EmbedSettings& settings, const Engine& engine,
-                 const std::optional<Tokenizer>& tokenizer) {
-  const Config& config = engine.model().config();
-  const TokenReader reader = {tokenizer, config.vocab_size, note_lost_bytes};
-  std::vector<std::vector<TokenId>> texts;
+                 const RequestContext& context) {
+  std::vector<EmbeddingRequest> requests;
   const auto read = [&](const std::string& line) {
-    auto text = settings.jsonl ? read_record(reader, line) : reader.read(line);
-    if (text.empty() || text.size() > config.n_positions) {
-      reject("expected a text of 1 to ", config.n_positions, " tokens, found ", text.size());
-    }
-    return texts.emplace_back(std::move(text)).size();
+    const auto body =
+        request_of(line, settings.jsonl, context.tokenizer, context.config.vocab_size);
+    requests.push_back(read_embedding_request(body, context));
+    note_lost_bytes(requests.back().lost_bytes, line.size());
+    return requests.back().tokens();
   };
   const auto answer = [&] {
     std::vector<Json> records;
-    for (const auto& vector : gpt2::embed(engine, texts, settings.embed)) {
-      const std::size_t tokens = texts[records.size()].size();
-      records.push_back({{"tokens", tokens}, {"embedding", vector_json(vector, false)}});
-    }
-    texts.clear();
+    for_each_group(requests, have_same_options, [&](const auto& group) {
+      std::ranges::move(records_of(engine, group), std::back_inserter(records));
+    });
+    requests.clear();
     return records;
   };
   answer_lines(settings.file, "embedding " + shown_input(settings.file), read, answer);
@@ -95,12 +100,12 @@ int embed(const Arguments& arguments) {
   EmbedSettings settings = read_embed_settings(arguments);
   settings.model.find();
   const Engine engine(load_model(settings.model), settings.model.engine);
-  if (settings.layer) {
-    settings.embed.layer = read_layer(*settings.layer, engine.model().config());
-  }
   std::optional<Tokenizer> tokenizer;
   if (!settings.tokens) tokenizer = load_tokenizer(settings.model);
-  embed_lines(settings, engine, tokenizer);
+  const RequestContext context = {tokenizer, engine.model().config(), settings.request};
+  // A mistake in an option is found before the lines are read.
+  read_arguments(settings.request, [&] { return read_embedding_request({{"text", {0}}}, context); });
+  embed_lines(settings, engine, context);
   return 0;
 }
 

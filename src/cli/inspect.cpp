@@ -16,9 +16,10 @@
 #include "cli/commands.h"
 #include "cli/lines.h"
 #include "cli/model.h"
+#include "cli/options/request_options.h"
 #include "cli/terminal/console.h"
 #include "requests/answer/inspection.h"
-#include "requests/read/tokens.h"
+#include "requests/read/text_requests.h"
 #include "requests/run/calls.h"
 
 namespace gpt2::cli {
@@ -47,8 +48,7 @@ struct InspectSettings {
   bool tokens = false;
   bool as_json = false;
   bool no_attention = false;
-  std::size_t top = 5;
-  std::vector<std::string> changes[std::size(PassChange::kNames)];  // the places, by kind
+  nlohmann::json request = nlohmann::json::object();  // the options of the request
 };
 
 void add_changes(Options& options, InspectSettings& settings) {
@@ -59,11 +59,12 @@ void add_changes(Options& options, InspectSettings& settings) {
       {"NORM", "ln_1.N, ln_2.N or ln_f only multiplies by its weight and adds its bias"}};
   options.begin_group("Changes, compared with the model");
   for (std::size_t kind = 0; kind < std::size(kForms); ++kind) {
-    const auto set = [&places = settings.changes[kind]](const std::string& place) {
-      places.push_back(place);
+    const char* const name = PassChange::kNames[kind];
+    const auto set = [&settings, name](const std::string& place) {
+      settings.request[name].push_back(place);
     };
-    options.add(option_name(PassChange::kNames[kind]), kForms[kind].first, kForms[kind].second, set)
-        .is_repeatable = true;
+    options.add(option_name(name), kForms[kind].first, kForms[kind].second, set).is_repeatable =
+        true;
   }
 }
 
@@ -77,8 +78,8 @@ InspectSettings read_settings(const Arguments& arguments) {
       .excluded = {"TEXT"};
   add_model_options(options, settings.model);
   options.add_switch("--tokens", settings.tokens, "Read token ids; needs no tokenizer");
-  options.add_number("--top", settings.top, {1, 100},
-                     "How many likely tokens, dimensions and neurons the lists have");
+  add_number_member(options, "--top", settings.request,
+                    "How many likely tokens, dimensions and neurons the lists have (default 5)");
   add_changes(options, settings);
   options.begin_group("Output");
   options.add_file("-o,--output", settings.page,
@@ -98,20 +99,16 @@ InspectSettings read_settings(const Arguments& arguments) {
   return settings;
 }
 
-// Throws UsageError for a change at a place that the model does not have.
-InspectionRequest read_request(const InspectSettings& settings, const Config& config) {
-  InspectionRequest request = {.top = settings.top};
-  request.with_attention = !settings.page.empty() || (settings.as_json && !settings.no_attention);
-  try {
-    for (std::size_t kind = 0; kind < std::size(settings.changes); ++kind) {
-      for (const std::string& place : settings.changes[kind]) {
-        request.changes.push_back(read_change(static_cast<PassChange::Kind>(kind), place, config,
-                                              option_name(PassChange::kNames[kind])));
-      }
-    }
-  } catch (const Error& error) {
-    throw UsageError(error.what());
-  }
+// Reads the request with this text.
+InspectionRequest read_request(const InspectSettings& settings, const std::string& text,
+                               const std::optional<Tokenizer>& tokenizer, const Config& config) {
+  nlohmann::json body = settings.request;
+  body["prompt"] = text_or_ids(text, tokenizer, config.vocab_size);
+  body["attention"] = !settings.page.empty() || (settings.as_json && !settings.no_attention);
+  InspectionRequest request =
+      read_arguments(settings.request,
+                     [&] { return read_inspection_request(body, {tokenizer, config}); });
+  note_lost_bytes(request.lost_bytes, text.size());
   return request;
 }
 
@@ -253,12 +250,9 @@ int inspect(const Arguments& arguments) {
   const Engine engine(load_model(settings.model), settings.model.engine);
   std::optional<Tokenizer> tokenizer;
   if (!settings.tokens) tokenizer = load_tokenizer(settings.model);
-  const Config& config = engine.model().config();
-
-  InspectionRequest request = read_request(settings, config);
   const std::string text = settings.text == "-" ? read_prompt_input(settings.file) : settings.text;
-  request.tokens = TokenReader{tokenizer, config.vocab_size, note_lost_bytes}.read(text);
-  check_length(request.tokens.size(), "TEXT", config);
+  const InspectionRequest request =
+      read_request(settings, text, tokenizer, engine.model().config());
   Progress inspecting("inspecting");
   const InspectionResult result =
       run_inspection(engine, request, [&](double share) { inspecting.part(share); });

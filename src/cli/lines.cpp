@@ -10,6 +10,8 @@
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "gpt2/error.h"
+#include "requests/read/members.h"
+#include "requests/read/tokens.h"
 
 namespace gpt2::cli {
 namespace {
@@ -132,26 +134,18 @@ std::string about_line(std::size_t number, std::string message) {
   return concat("line ", number, ": ", message);
 }
 
-std::vector<TokenId> read_tokens(Members& members, const TokenReader& reader,
-                                 const std::string& name) {
-  const json* const text = members.find(name);
-  const json* const ids = members.find("token_ids");
-  if ((text != nullptr) == (ids != nullptr)) {
-    reject("expected either \"", name, "\" or \"token_ids\", found ",
-           text ? "both: leave one out" : "neither");
-  }
-  if (ids != nullptr) return reader.read_ids(*ids, "token_ids");
-  if (!reader.tokenizer && text->is_string()) {
-    reject("there is no tokenizer for \"", name, "\": give \"token_ids\"");
-  }
-  return reader.read_json(*text, name);
+json text_or_ids(const std::string& text, const std::optional<Tokenizer>& tokenizer,
+                 std::size_t vocab_size) {
+  if (tokenizer) return text;
+  return parse_tokens(text, vocab_size);
 }
 
-std::vector<TokenId> read_record(const TokenReader& reader, const std::string& line) {
-  json record;
-  parse_object(record, line, kLineName);
-  Members members(record);
-  return read_tokens(members, reader, "text");
+json request_of(const std::string& line, bool is_json, const std::optional<Tokenizer>& tokenizer,
+                std::size_t vocab_size) {
+  if (!is_json) return {{"text", text_or_ids(line, tokenizer, vocab_size)}};
+  json request;
+  parse_object(request, line, kLineName);
+  return request;
 }
 
 std::string line_of(const Json& value) { return json_text(value) + '\n'; }

@@ -3,15 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/hash.h"
 #include "gpt2/tokenizer.h"
 #include "requests/answer/json_text.h"
-#include "requests/read/members.h"
-#include "requests/read/tokens.h"
 
 // The input of commands: files that are read as a whole, and lines that are read in bounded memory
 // and answered with lines of JSON.
@@ -106,17 +107,33 @@ inline constexpr std::string_view kLineName = "the line";
 /// number of the line, which counts from 1.
 [[nodiscard]] std::string about_line(std::size_t number, std::string message);
 
-/// Returns the tokens of an object that has either "token_ids" or a member called `name`, which is
-/// a text or a list of token ids. Throws Error for any other object.
-[[nodiscard]] std::vector<TokenId> read_tokens(Members& members, const TokenReader& reader,
-                                               const std::string& name);
+/// Returns a text as a member of a request: without a tokenizer, the list of its token ids. Throws
+/// Error for a word that is no id of the vocabulary.
+[[nodiscard]] nlohmann::json text_or_ids(const std::string& text,
+                                         const std::optional<Tokenizer>& tokenizer,
+                                         std::size_t vocab_size);
 
-/// Returns the tokens of a line that is a JSON object with "text" or "token_ids". Throws Error for
-/// any other line.
-[[nodiscard]] std::vector<TokenId> read_record(const TokenReader& reader, const std::string& line);
+/// Returns the request that a line is: a JSON object or, unless `is_json`, {"text": the line}.
+/// Throws Error for a line that is no such object.
+[[nodiscard]] nlohmann::json request_of(const std::string& line, bool is_json,
+                                        const std::optional<Tokenizer>& tokenizer,
+                                        std::size_t vocab_size);
 
 /// Thrown out of a library's progress function to end the work after an interrupt.
 struct Interrupted {};
+
+/// Calls answer(group) for each run of requests that are the same in some way.
+template <class Request, class Same, class Answer>
+void for_each_group(const std::vector<Request>& requests, const Same& same, const Answer& answer) {
+  std::vector<const Request*> group;
+  for (const Request& request : requests) {
+    if (!group.empty() && !std::invoke(same, request, *group.front())) {
+      answer(std::exchange(group, {}));
+    }
+    group.push_back(&request);
+  }
+  if (!group.empty()) answer(group);
+}
 
 /// Returns json_text(value) with a newline.
 [[nodiscard]] std::string line_of(const Json& value);

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/file_source.h"
 #include "base/hash.h"
 #include "base/names.h"
+#include "base/json.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
@@ -190,6 +193,17 @@ std::uint64_t hash_of_model(const Engine& engine, const std::optional<Tokenizer>
     hash = hash_bytes(bytes, hash_bytes(std::to_string(bytes.size()), hash));
   }
   return hash;
+}
+
+ChatForm chat_form_of(const std::filesystem::path& config) {
+  constexpr std::size_t kMaxBytes = 16 << 20;
+  const auto file = directory_of(config) / "config.json";
+  if (!is_there(file)) return ChatForm::transcript;
+  const auto read = parse_json(read_file(file, kMaxBytes), file.string());
+  const auto tasks = read.root.find("task_specific_params");
+  const bool is_dialog =
+      tasks != read.root.end() && tasks->is_object() && tasks->contains("conversational");
+  return is_dialog ? ChatForm::dialog : ChatForm::transcript;
 }
 
 std::string join(std::span<const TokenId> tokens) {

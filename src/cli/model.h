@@ -13,6 +13,7 @@
 #include "gpt2/model.h"
 #include "gpt2/model_files.h"
 #include "gpt2/tokenizer.h"
+#include "requests/read/completion_request.h"
 
 // The options of the commands that say which model is used and how, the loading of that model, and
 // token ids.
@@ -109,6 +110,10 @@ struct Models {
 
 /// If the vocabulary has no tokens for `lost` of a text's bytes, prints a note on standard error.
 void note_lost_bytes(std::size_t lost, std::size_t bytes);
+
+/// Returns the form of chats for which HuggingFace's config says that a model was trained.
+/// `config` is the file with the config, or lies beside it.
+[[nodiscard]] ChatForm chat_form_of(const std::filesystem::path& config);
 
 /// Formats token ids as text that parse_tokens() reads: "15496 995".
 [[nodiscard]] std::string join(std::span<const TokenId> tokens);

@@ -8,16 +8,15 @@
 #include <vector>
 
 #include "base/fail.h"
-#include "base/file_source.h"
 #include "base/hash.h"
-#include "base/json.h"
 #include "base/paths.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/model.h"
-#include "cli/options/writing.h"
+#include "cli/options/request_options.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
+#include "gpt2/generation_config.h"
 #include "gpt2/runtime.h"
 #include "serve/server.h"
 
@@ -46,7 +45,8 @@ struct ServeSettings {
   ModelSettings model;
   std::vector<std::string> models;
   std::optional<ChatForm> chat;  // not set: that of the model's config
-  Writing writing;               // the defaults of requests
+  nlohmann::json defaults = nlohmann::json::object();  // of requests
+  bool has_hf_defaults = false;
   std::string key_file;
   unsigned idle_timeout = 60;
   unsigned grace = 30;
@@ -129,13 +129,11 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
               [&settings](const std::string&) { settings.model.use_mmap = false; });
   add_address_options(options, settings);
   add_limit_options(options, settings);
-  settings.writing.options = request_defaults(/*is_own=*/false);
   options.begin_group("Defaults of requests");
-  add_hf_defaults(options, settings.writing);
-  add_writing_options(options, settings.writing, /*of_one_text=*/false);
+  add_hf_defaults(options, settings.has_hf_defaults);
+  add_writing_options(options, settings.defaults, /*of_one_text=*/false);
   options.at("--seed").help += "; random: another one for each request";
   options.parse(arguments);
-  take_given(settings.writing, options);
   if (settings.models.empty()) settings.models.push_back(settings.model.name);
   serve::ServiceOptions& service = settings.server.service;
   if (!settings.key_file.empty()) service.access.keys.add_file(settings.key_file);
@@ -165,18 +163,6 @@ std::int64_t seconds_of(std::filesystem::file_time_type time) {
   return std::chrono::duration_cast<std::chrono::seconds>(system.time_since_epoch()).count();
 }
 
-// Returns the form of chats for which HuggingFace's config says that the model was trained.
-ChatForm chat_form_of(const std::filesystem::path& model) {
-  constexpr std::size_t kMaxBytes = 16 << 20;
-  const auto file = directory_of(model) / "config.json";
-  if (!is_there(file)) return ChatForm::transcript;
-  const auto config = parse_json(read_file(file, kMaxBytes), file.string());
-  const auto tasks = config.root.find("task_specific_params");
-  const bool is_dialog =
-      tasks != config.root.end() && tasks->is_object() && tasks->contains("conversational");
-  return is_dialog ? ChatForm::dialog : ChatForm::transcript;
-}
-
 // Returns a command that writes the texts of a served model.
 std::vector<std::string> command_of(const ModelSettings& model) {
   std::vector<std::string> command = {"gpt2", "generate", "-m", model.name};
@@ -193,22 +179,24 @@ std::vector<std::string> command_of(const ModelSettings& model) {
   return command;
 }
 
-// Sets what the model's requests do not set, as the options and --hf-defaults say. A max_length is
-// not taken, because it would refuse prompts that are longer.
-void set_defaults(serve::ServedModel& served, Writing writing, const std::filesystem::path& model) {
-  const std::size_t tokens = writing.options.max_new_tokens;
-  take_hf_defaults(writing, nullptr, model);
-  if (writing.max_length) writing.options.max_new_tokens = tokens;
-  check_limits(writing, served.config);
-  if (served.tokenizer) {
-    add_bad_words(writing.options.sampling, writing.bad_words, *served.tokenizer);
-  } else if (!writing.bad_words.empty()) {
-    throw UsageError("--bad-words", "there is no tokenizer: give --tokenizer");
+// Sets the defaults of the model's requests, and reads a request with them, so that a wrong one is
+// refused now. HuggingFace's max_length does not count, because it would refuse prompts that are
+// longer, and neither does the number of texts.
+void set_defaults(serve::ServedModel& served, const ServeSettings& settings,
+                  const std::filesystem::path& model) {
+  if (settings.has_hf_defaults) {
+    served.defaults = hf_defaults(model);
+    for (const char* const name : {"max_length", "num_return_sequences"}) {
+      served.defaults.erase(name);
+    }
+    if (served.defaults.value("num_beams", 1) > 1) {
+      throw UsageError("--hf-defaults", "the model's generation config sets num_beams, but the "
+                       "defaults of a server have no beam search: leave --hf-defaults out");
+    }
   }
-  served.limits_chats = writing.given.contains("--max-new-tokens") ||
-                        (writing.has_hf_defaults && !writing.max_length);
-  served.draws_seed = writing.draws_seed;
-  served.defaults = std::move(writing.options);
+  merge_request(served.defaults, settings.defaults);
+  const nlohmann::json request = {{"prompt", {0}}};
+  read_arguments(settings.defaults, [&] { return read_completion_request(request, served.context()); });
 }
 
 std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
@@ -227,7 +215,7 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
       std::max(available_memory() / 2 / (models + 1),
                Session::memory_bytes(config, engine.kv_type(), config.n_positions));
   auto served = std::make_unique<serve::ServedModel>(name, engine, std::move(tokenizer), scheduler);
-  set_defaults(*served, settings.writing, of_model.places.config);
+  set_defaults(*served, settings, of_model.places.config);
   served->chat = settings.chat ? *settings.chat : chat_form_of(of_model.places.config);
   served->command = command_of(of_model);
   served->created = seconds_of(last_write_time(of_model.path));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,9 +30,7 @@ struct ServedModel {
   Scheduler scheduler;      ///< used by the worker alone
   std::size_t beam_memory;  ///< that a beam search may take, in bytes: as much as the scheduler
   ChatForm chat = ChatForm::transcript;
-  GenerationOptions defaults = {};        ///< of what a request does not set
-  bool limits_chats = false;              ///< as in RequestContext
-  bool draws_seed = false;                ///< as in RequestContext
+  nlohmann::json defaults = nlohmann::json::object();  ///< of requests; as in RequestContext
   std::int64_t created = 0;               ///< when its files were written, in seconds since 1970
   std::vector<std::string> command = {};  ///< a command that writes the texts of the same model
   std::string fingerprint = {};  ///< a hash of the config, the tokens, the logits of a short text
@@ -40,8 +39,6 @@ struct ServedModel {
   [[nodiscard]] RequestContext context() const {
     RequestContext context = {tokenizer, config, defaults};
     context.chat = chat;
-    context.limits_chats = limits_chats;
-    context.draws_seed = draws_seed;
     return context;
   }
 };

@@ -1,7 +1,6 @@
 #include "serve/service.h"
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -54,28 +53,29 @@ struct Service::Route {
   std::string_view path;
   std::string_view method;
   HttpAnswer (Service::*answer)(const HttpRequest&);  // at once
-  const char* kind = nullptr;                         // or of the run that answers
+  const RunKind* kind = nullptr;                      // or of the run that answers
   bool is_open = false;                               // whether it needs no key
 };
 
 const Service::Route* Service::find_route(const std::string& path) {
-  static constexpr std::array kRoutes = {
-      Route{"/v1/completions", "POST", nullptr, "completions"},
-      Route{"/v1/chat/completions", "POST", nullptr, "chat"},
-      Route{"/v1/responses", "POST", nullptr, "responses"},
-      Route{"/v1/embeddings", "POST", nullptr, "embeddings"},
-      Route{"/tokenize", "POST", &Service::post_tokenize},
-      Route{"/detokenize", "POST", &Service::post_detokenize},
-      Route{kModels, "GET", &Service::get_models},
-      Route{"/metrics", "GET", &Service::get_metrics},
-      Route{"/health", "GET", &Service::get_health, nullptr, /*is_open=*/true},
-      Route{"/", "GET", &Service::get_page, nullptr, /*is_open=*/true},
-      Route{"/options", "GET", &Service::get_options},
-      Route{"/inspect", "POST", nullptr, "inspect_page"},
-  };
+  static const std::vector<Route> kRoutes = [] {
+    std::vector<Route> routes = {
+        {"/tokenize", "POST", &Service::post_tokenize},
+        {"/detokenize", "POST", &Service::post_detokenize},
+        {kModels, "GET", &Service::get_models},
+        {"/metrics", "GET", &Service::get_metrics},
+        {"/health", "GET", &Service::get_health, nullptr, /*is_open=*/true},
+        {"/", "GET", &Service::get_page, nullptr, /*is_open=*/true},
+        {"/options", "GET", &Service::get_options},
+    };
+    for (const RunKind& kind : run_kinds()) {
+      if (!kind.path.empty()) routes.push_back({kind.path, "POST", nullptr, &kind});
+    }
+    return routes;
+  }();
   const std::string_view wanted = path.starts_with(concat(kModels, "/")) ? kModels : path;
-  const auto* const route = std::ranges::find(kRoutes, wanted, &Route::path);
-  return route == kRoutes.end() ? nullptr : route;
+  const auto route = std::ranges::find(kRoutes, wanted, &Route::path);
+  return route == kRoutes.end() ? nullptr : &*route;
 }
 
 Service::Service(std::vector<std::unique_ptr<ServedModel>> models, ServiceOptions options)
@@ -128,7 +128,7 @@ void Service::handle(const HttpRequest& request, std::shared_ptr<Reply> reply) {
   const Route& route = *find_route(request.path);
   const auto call = std::make_shared<Call>(request.id, std::move(reply), metrics_);
   try {
-    if (route.kind != nullptr) return run(run_kind(route.kind), request, call);
+    if (route.kind != nullptr) return run(*route.kind, request, call);
     call->send((this->*route.answer)(request));
   } catch (const UnknownModel& unknown) {
     call->send(404, error_json(unknown.message, "invalid_request_error", "model_not_found"));
@@ -162,8 +162,7 @@ HttpAnswer Service::get_page(const HttpRequest&) {
 }
 
 HttpAnswer Service::get_options(const HttpRequest&) {
-  return json_answer(200,
-                     {{"options", option_list(models_.front()->defaults, request_defaults())}});
+  return json_answer(200, {{"options", option_list(/*is_own=*/false, models_.front()->defaults)}});
 }
 
 HttpAnswer Service::get_models(const HttpRequest& request) {

@@ -60,7 +60,6 @@ struct PageModel {
   Engine engine;
   std::optional<Tokenizer> tokenizer;
   std::string name;
-  GenerationOptions defaults = request_defaults(), openai_defaults = request_defaults(false);
   Scheduler scheduler{engine, {}};
 
   [[nodiscard]] const Config& config() const { return engine.model().config(); }
@@ -126,9 +125,7 @@ extern "C" {
 [[gnu::used]] PageRun* gpt2_web_begin(PageModel* model, const char* kind_name, const char* body) {
   return guard([&] {
     const RunKind& kind = run_kind(kind_name);
-    RequestContext context = {model->tokenizer, model->config(),
-                              kind.is_own ? model->defaults : model->openai_defaults};
-    context.with_drafts = kind.is_own;
+    const RequestContext context = {model->tokenizer, model->config()};
     auto run = std::make_unique<PageRun>();
     run->run = make_run(kind, kind.read(parse(body).root, context),
                         {model->engine, model->scheduler, model->tokenizer,
@@ -164,7 +161,7 @@ extern "C" {
     } else {
       write({{"name", model->name},
              {"n_positions", model->config().n_positions},
-             {"options", option_list(model->openai_defaults, model->defaults)}});
+             {"options", option_list(/*is_own=*/false)}});
     }
     return 1;
   });

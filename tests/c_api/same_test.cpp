@@ -125,6 +125,7 @@ TEST_CASE("descriptions are those of C++") {
   };
   for_each_generation_field(check_row);
   for_each_sampling_field(check_row);
+  CHECK(library.at("options").at(rows++).at("name") == "bad_words");
   for_each_beam_field(check_row);
   CHECK(library.at("options").size() == rows);
 

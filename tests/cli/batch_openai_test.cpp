@@ -1,5 +1,6 @@
-// Tests gpt2 batch --format openai: answers as OpenAI's batch API gives them to requests of its
-// completions API.
+// Tests gpt2 batch with requests of OpenAI's API, and --format openai: answers as OpenAI's batch
+// API gives them.
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -17,9 +18,9 @@ using nlohmann::json;
 
 namespace {
 
-std::string request(const json& body, const std::string& id = "r") {
-  const json line = {
-      {"custom_id", id}, {"method", "POST"}, {"url", "/v1/completions"}, {"body", body}};
+std::string request(const json& body, const std::string& id = "r",
+                    const std::string& url = "/v1/completions") {
+  const json line = {{"custom_id", id}, {"method", "POST"}, {"url", url}, {"body", body}};
   return line.dump() + '\n';
 }
 
@@ -104,6 +105,78 @@ TEST_CASE("logprobs and echo, as an evaluation harness asks for them") {
   }
 }
 
+// The lines of all kinds of requests but for completions, with their answers from other commands.
+struct Kinds {
+  json messages = {{{"role", "system"}, {"content", "A story."}},
+                   {{"role", "user"}, {"content", "Where is the cat?"}}};
+  std::string lines =
+      request({{"messages", messages}, {"max_tokens", 9}, {"n", 2}}, "a", "/v1/chat/completions") +
+      request({{"input", "Hi"}, {"max_output_tokens", 9}}, "b", "/v1/responses") +
+      request({{"input", {"The cat", "A dog"}}, {"pooling", "last"}}, "c", "/v1/embeddings");
+
+  // The answer to line i, without what surrounds it in its record.
+  static void check(std::size_t i, const json& answer) {
+    CAPTURE(i, answer);
+    const std::string chat = "A story.\n\nUser: Where is the cat?\nAssistant:";
+    const Words stop = {"-n", "9", "--stop", "\nUser:"};
+    const auto text_of = [&](const std::string& prompt, std::size_t sequence) {
+      const std::string text = alone(prompt, sequence, stop)["text"];
+      return text.starts_with(' ') ? text.substr(1) : text;
+    };
+    if (i == 0) {
+      CHECK(answer["object"] == "chat.completion");
+      for (std::size_t j = 0; j < 2; ++j) {
+        CHECK(answer["choices"].at(j)["message"]["content"] == text_of(chat, j));
+      }
+    } else if (i == 1) {
+      CHECK(answer["object"] == "response");
+      CHECK(answer["output"].at(0)["content"].at(0)["text"] ==
+            text_of("User: Hi\nAssistant:", kLineStride));
+    } else {
+      const auto vectors =
+          json_lines(run({"embed", "--pooling", "last"}, {.input = "The cat\nA dog\n"}).out);
+      for (std::size_t j = 0; j < 2; ++j) {
+        const auto found = answer["data"].at(j)["embedding"].get<std::vector<double>>();
+        const auto raw = vectors.at(j)["embedding"].get<std::vector<double>>();
+        double square = 0.0;
+        for (const double number : raw) square += number * number;
+        REQUIRE(found.size() == raw.size());
+        for (std::size_t k = 0; k < raw.size(); ++k) {
+          CHECK(found[k] == Approx(raw[k] / std::sqrt(square)).epsilon(1e-5));
+        }
+      }
+    }
+  }
+};
+
+TEST_CASE("chats, responses and embeddings are answered, also without --format openai") {
+  const Kinds kinds;
+  const Batch openai(kinds.lines), own(kinds.lines);
+  CHECK(answer(openai).status == 0);
+  CHECK(own.run({"--logprobs", "2"}).status == 0);  // which only prompts and texts have as a number
+  const auto responses = openai.records(), records = own.records();
+  REQUIRE(responses.size() == 3);
+  REQUIRE(records.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(responses[i]["custom_id"] == std::string(1, static_cast<char>('a' + i)));
+    CHECK(records[i]["custom_id"] == responses[i]["custom_id"]);
+    CHECK(records[i]["line"] == i);
+    CHECK(records[i]["id"].get<std::string>().size() == 16);
+    Kinds::check(i, responses[i]["response"]["body"]);
+    Kinds::check(i, records[i]);
+  }
+  CHECK(responses[0]["response"]["body"]["id"].get<std::string>().starts_with("chatcmpl-"));
+
+  // Without a url, the members say what a line is.
+  const Batch plain(json{{"messages", kinds.messages}, {"max_tokens", 9}, {"n", 2}}.dump() + "\n" +
+                    json{{"prompt", "Tom"}}.dump() + "\n" +
+                    json{{"input", {"The cat", "A dog"}}, {"pooling", "last"}}.dump() + "\n");
+  CHECK(plain.run().status == 0);
+  Kinds::check(0, plain.records().at(0));
+  CHECK(plain.records().at(1)["text"] == alone("Tom", 1, {"-n", "8"})["text"]);
+  Kinds::check(2, plain.records().at(2));
+}
+
 TEST_CASE("the echo of an empty prompt is empty, and max_length is for each prompt") {
   const Batch batch(request({{"prompt", ""}, {"echo", true}, {"max_tokens", 3}}) +
                     request({{"prompt", {json::array({5, 6, 7}), json::array({5})}},
@@ -128,11 +201,14 @@ TEST_CASE("a request with a mistake has an answer of OpenAI's form, and the othe
       {{{"prompt", "a"}, {"best_of", 2}, {"n", 3}}, "\"n\", 3", "best_of"},
       {{{"prompt", json::array({"a", 1})}}, "a text or a list", "prompt[1]"},
       {{{"prompt", "a"}, {"num_beams", 2}}, "beam search", "num_beams"},
-      {{{"messages", {{{"role", "user"}, {"content", "Hi"}}}}}, "no chats", "messages"},
+      {{{"messages", {{{"role", "user"}, {"content", "Hi"}}}}},
+       "\"prompt\"",
+       "prompt",
+       "missing_required_parameter"},
       {{{"prompt", "a"}, {"warmth", 1}}, "'warmth'", "warmth", "unknown_parameter"},
       {json::object(), "\"prompt\"", "prompt", "missing_required_parameter"},
       {{{"text", "a"}}, "\"prompt\"", "prompt", "missing_required_parameter"},
-      {json::array(), "\"body\"", nullptr}};
+      {json::array(), "an object", "body"}};
   std::string input;
   for (const Mistake& mistake : mistakes) input += request(mistake.body);
   input += "{\"custom_id\": 7, \"prompt\": \"x\"}\n";
@@ -163,7 +239,7 @@ TEST_CASE("a request with a mistake has an answer of OpenAI's form, and the othe
   CHECK(answer(batch).status == 3);  // the errors of the run before count
 }
 
-TEST_CASE("answers are resumed and merged as the command's own records are") {
+TEST_CASE("answers are resumed and shared out as the command's own records are") {
   const Batch batch(
       request({{"prompt", {"One day", "The cat"}}, {"n", 2}, {"max_tokens", 3}}, "a") +
       request({{"prompt", "Tom"}, {"n", 0}}, "b") +
@@ -179,9 +255,7 @@ TEST_CASE("answers are resumed and merged as the command's own records are") {
   }
   for (const char* const share : {"0/2", "1/2"})
     CHECK(answer(batch, {"--shard", share}).status == 0);
-  std::filesystem::remove(batch.directory.path() / "out");
-  CHECK(answer(batch, {"--merge"}).status == 3);
-  CHECK(batch.read() == whole);
+  CHECK(batch.read_shares(2) == whole);
 }
 
 }  // namespace gpt2::test::batch_openai_test

@@ -1,5 +1,4 @@
-// Tests how gpt2 batch shares out the lines, and joins the files of the shares.
-#include <filesystem>
+// Tests how gpt2 batch shares out the lines.
 #include <string>
 #include <vector>
 
@@ -16,68 +15,27 @@ std::string share_of(const Outcome& outcome) {
   return end == std::string::npos ? "" : outcome.err.substr(6, end - 6);
 }
 
-// How many files a merge has not renamed to their names.
-std::size_t unfinished_files(const Batch& batch) {
-  std::size_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(batch.directory.path())) {
-    count += entry.path().filename().string().starts_with("out.partial-");
-  }
-  return count;
-}
-
 }  // namespace
 
-TEST_CASE("the merged shares are what one process writes") {
+TEST_CASE("the shares together are what one process writes, which any process can check") {
   const Batch batch(numbered_prompts(20) + "bad\n");
   CHECK(batch.run({"--samples", "2"}).status == 3);
   const std::string whole = batch.read();
-  std::filesystem::remove(batch.directory.path() / "out");
   for (const std::string share : {"0", "1", "2"}) {
     const Outcome outcome = batch.run({"--samples", "2", "--shard", share + "/3"});
     CHECK(outcome.status == 0);  // although the last line of share 2 has an error
     CHECK(outcome.err.starts_with("gpt2: share " + share + " of 3 (--shard): writing out." + share +
                                   "-of-3\ngpt2: 7 lines, "));
   }
-  const Outcome merged = batch.run({"--merge"});
-  CHECK(merged.err.empty());
-  CHECK(merged.status == 3);
-  CHECK(batch.read() == whole);
-  CHECK(unfinished_files(batch) == 0);
-  CHECK(batch.run({"--samples", "2", "--shard", "all"}).err.starts_with("gpt2: 21 lines, 1 error"));
-  CHECK(batch.run({"--merge"}).err == "gpt2: out exists: remove it, or give another -o\n");
-}
-
-TEST_CASE("merging says what is missing") {
-  const Batch batch(numbered_prompts(7));
-  const auto refused = [&](const std::string& message) {
-    const Outcome outcome = batch.run({"--merge"});
-    CHECK(outcome.status == 1);
-    INFO(outcome.err);
-    CHECK(outcome.err.starts_with("gpt2: " + message));
-    CHECK(!std::filesystem::exists(batch.directory.path() / "out"));
-    CHECK(unfinished_files(batch) == 0);
-  };
-  refused("there is no file out.I-of-N to merge");
-  check_refused({"batch", "in", "-o", "nowhere/out", "--merge"}, 1, {"nowhere/out.I-of-N"},
-                {.directory = batch.directory.path()});
-  for (const std::string share : {"0/3", "2/3"}) {
-    CHECK(batch.run({"--samples", "2", "--shard", share}).status == 0);
-  }
-  refused("out.1-of-3 lacks line 2: ");
-  CHECK(batch.run({"--samples", "2", "--shard", "1/3"}).status == 0);
-
-  const std::string share = batch.read("out.0-of-3");
-  const std::size_t last = share.rfind('\n', share.size() - 2) + 1;
-  batch.directory.write("out.0-of-3", share.substr(0, last));  // one sample of line 7 is missing
-  refused("out.0-of-3 lacks line 7: ");
-  batch.directory.write("out.0-of-3", share.substr(0, share.size() - 1));
-  refused("out.0-of-3 lacks line 7: ");
-  batch.directory.write("out.2-of-3", "");
-  refused("out.2-of-3 lacks line 3, out.0-of-3 lacks line 7: ");
-  batch.directory.write("in", numbered_prompts(1));
-  refused("out.0-of-3 has records of lines that in does not have");
-  batch.directory.write("out.1-of-4", "");
-  refused("there are files out.I-of-3 and .I-of-4: remove one of the two sets");
+  CHECK(batch.read_shares(3) == whole);
+  CHECK(batch.run({"--samples", "2"}).err.starts_with("gpt2: 21 lines, 1 error"));
+  std::string incomplete = whole;
+  incomplete.erase(incomplete.find("{\"line\":4,"),
+                   whole.find("{\"line\":5,") - whole.find("{\"line\":4,"));
+  batch.directory.write("out", incomplete);
+  const Outcome refused = batch.run({"--samples", "2"});
+  CHECK(refused.status == 1);
+  CHECK(refused.err.find("is not the record of line 5 of in: ") != std::string::npos);
 }
 
 TEST_CASE("a launcher's variables say which share to take") {

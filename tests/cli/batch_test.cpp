@@ -70,7 +70,7 @@ TEST_CASE("requests of OpenAI's batch format") {
       R"({"custom_id": "r", "method": "POST", "url": "/v1/completions", "body": {"model": "x",)"
       R"( "prompt": "Tom", "max_tokens": 4, "temperature": 0, "n": 1, "stop": null, "user": "u"}})"
       "\n"
-      R"({"custom_id": "c", "url": "/v1/chat/completions", "body": {"messages": []}})"
+      R"({"custom_id": "c", "url": "/v1/chat", "body": {"messages": []}})"
       "\n"
       R"({"custom_id": "d", "method": "POST", "url": "/v1/completions"})"
       "\n"
@@ -83,7 +83,8 @@ TEST_CASE("requests of OpenAI's batch format") {
   CHECK(found[0]["text"] == alone["text"]);
   CHECK(found[0]["custom_id"] == "r");
   CHECK(found[1]["custom_id"] == "c");
-  for (const auto& [i, fact] : {std::pair{1, "url: "}, {2, "\"body\""}, {3, "method: "}}) {
+  for (const auto& [i, fact] :
+       {std::pair{1, "/v1/chat/completions"}, {2, "\"body\""}, {3, "method: "}}) {
     CHECK(found[i]["error"].get<std::string>().find(fact) != std::string::npos);
   }
 }
@@ -117,6 +118,7 @@ TEST_CASE("lines of plain text and of token ids") {
   const Batch both("{\"prompt\": \"a\"}\n{\"prompt\": [7, 8]}\n");
   CHECK(both.run({"-m", without_tokenizer}).status == 3);
   const std::vector<json> answers = both.records();
+  CHECK(answers.at(0)["error"].get<std::string>().starts_with("prompt: "));
   CHECK(answers.at(0)["error"].get<std::string>().find("no tokenizer") != std::string::npos);
   CHECK(answers.at(1)["token_ids"].size() == 8);
 }
@@ -134,21 +136,26 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
       {std::string(5 << 20, ' '), {"5242880 bytes", "4194304"}},
       {"[1]", {"the line", "array"}},
       {R"({"prompt": "a", "prompt": "b"})", {"'prompt'", "twice"}},
-      {"{}", {"\"prompt\"", "\"token_ids\"", "neither"}},
+      {"{}", {"\"prompt\""}},
       {prompt + R"("token_ids": [1]})", {"\"prompt\"", "\"token_ids\"", "both"}},
       {R"({"prompt": 7})", {"prompt: ", "number"}},
-      {R"({"prompt": ["a", "b"]})", {"prompt: ", "a list of prompts", "--format openai"}},
-      {R"({"prompt": [null]})", {"prompt[0]: ", "0 to 4095", "null"}},
-      {R"({"prompt": []})", {"prompt: ", "empty list"}},
+      {R"({"prompt": ["a", "b"]})", {"prompt: ", "one text", "a list of 2"}},
+      {R"({"prompt": [null]})", {"prompt[0]: ", "token ids", "null"}},
+      {R"({"prompt": []})", {"prompt: ", "one text", "a list of 0"}},
       {R"({"token_ids": [4096]})", {"token_ids[0]: ", "0 to 4095", "4096"}},
       {"{\"prompt\": \"" + std::string(1 << 20, 'a') + "\"}", {"the prompt has "}},
-      {R"({"text": ["A", "B"]})", {"text: ", "a list of texts"}},
-      {R"({"context": ["A", "B"], "choices": ["C"]})", {"context: ", "a list of contexts"}},
-      {R"({"messages": [{"role": "user", "content": "Hi"}]})", {"messages: ", "gpt2 serve"}},
+      {R"({"text": ["A", "B"]})", {"text[0]: ", "token id"}},
+      {R"({"context": ["A", "B"], "choices": ["C"]})", {"context[0]: ", "token id"}},
+      {R"({"messages": []})", {"messages: ", "at least one message"}},
+      {R"({"input": ""})", {"input: "}},
+      {R"({"url": "/v1/models", "body": {}})", {"url: ", "/v1/responses", "'/v1/models'"}},
       {prompt + R"("temperature": -1})", {"temperature: ", "100", "-1"}},
       {prompt + R"("top_k": 1.5})", {"top_k: ", "whole number", "1.5"}},
-      {prompt + R"("n": 2})", {"n is 2", "--samples is 1"}},
-      {prompt + R"("num_beams": 4})", {"num_beams"}},
+      {prompt + R"("n": 2})", {"n: ", "--samples, 1", "found 2"}},
+      {prompt + R"("num_beams": 4})", {"num_beams: ", "beam search"}},
+      {prompt + R"("sequence": 4})", {"sequence: ", "numbers"}},
+      {prompt + R"("best_of": 2})", {"best_of: ", "--format openai"}},
+      {prompt + R"("echo": true})", {"echo: ", "--format openai"}},
       {prompt + R"("tempurature": 1})", {"'tempurature'"}},
       {prompt + R"("max_length": 1})", {"max_length: "}},
   };
@@ -174,6 +181,24 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
   const Outcome again = batch.run({"--jsonl"});
   CHECK(again.status == 3);
   CHECK(again.err.starts_with(counts + "0 tokens in "));
+}
+
+TEST_CASE("members that are null are absent") {
+  std::string input;
+  for (const char* const name :
+       {"text", "choices", "messages", "input", "sequence", "token_ids", "url", "body", "n"}) {
+    input += json{{"prompt", "The cat"}, {name, nullptr}}.dump() + '\n';
+  }
+  const Batch batch(input + "{\"prompt\": null, \"token_ids\": [443, 452]}\n{\"prompt\": null}\n");
+  CHECK(batch.run({"--greedy"}).status == 0);
+  const std::vector<json> found = batch.records();
+  REQUIRE(found.size() == 11);
+  const auto alone = [](const char* prompt) {
+    return json::parse(run({"--json", "--greedy", "-n", "8", "-p", prompt}).out)["text"];
+  };
+  for (std::size_t i = 0; i < 9; ++i) CHECK(found[i]["text"] == alone("The cat"));
+  CHECK(found[9]["text"] == alone("Once upon"));
+  CHECK(found[10]["text"] == alone(""));
 }
 
 TEST_CASE("a line and the command line may ask for a text that slides") {

@@ -66,16 +66,16 @@ TEST_CASE("a line that cannot be embedded becomes an error record") {
   const auto records = json_lines(outcome.out);
   REQUIRE(records.size() == 4);
   CHECK(records[0].at("tokens") == 2);
-  CHECK(records[1].at("error") == "line 2: expected a text of 1 to 512 tokens, found 0");
+  CHECK(records[1].at("error") == "line 2: text: expected a text of 1 to 512 tokens, found 0");
   CHECK(records[2].at("error").get<std::string>().starts_with(
-      "line 3: expected a text of 1 to 512 tokens, found "));
+      "line 3: text: expected a text of 1 to 512 tokens, found "));
   CHECK(records[3].at("tokens") == 2);
 }
 
 TEST_CASE("embed refuses invalid arguments") {
   check_refused({"embed", "--pooling", "max"}, 2, {"--pooling", "mean or last", "'max'"});
   for (const std::string layer : {"7", "-1", "x"}) {
-    check_refused({"embed", "--layer", layer}, 2, {"--layer", "6", "'" + layer + "'"});
+    check_refused({"embed", "--layer", layer}, 2, {"--layer: ", "from 0 to 6", layer});
   }
 }
 

@@ -81,19 +81,4 @@ TEST_CASE("a batch that is refused leaves a link as it was, and a pipe is no out
                 {.directory = root});
 }
 
-TEST_CASE("the shares of a batch are merged through a link") {
-  const Batch batch(numbered_prompts(2));
-  const fs::path root = batch.directory.path();
-  fs::create_symlink("target", root / "out");
-  for (const std::string share : {"0/2", "1/2"}) CHECK(batch.run({"--shard", share}).status == 0);
-  CHECK(batch.run({"--merge"}).status == 0);
-  CHECK(fs::is_symlink(root / "out"));
-  CHECK(fs::is_regular_file(fs::symlink_status(root / "target")));
-  CHECK(batch.run({"--merge"}).err == "gpt2: out exists: remove it, or give another -o\n");
-  fs::remove(root / "out");
-  fs::create_symlink("out", root / "out");
-  CHECK(batch.run({"--merge"}).err ==
-        "gpt2: out: cannot be examined: Too many levels of symbolic links\n");
-}
-
 }  // namespace gpt2::test::output_links_posix_test

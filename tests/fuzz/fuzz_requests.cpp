@@ -39,8 +39,7 @@ void check(const CompletionRequest& request) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::optional<Tokenizer> tokenizer = test::bundled::tokenizer();
-  static const GenerationOptions defaults = request_defaults();
-  RequestContext context = {tokenizer, config(), defaults};
+  RequestContext context = {tokenizer, config()};
   nlohmann::json body;
   bool is_object = false;
   fuzz::expect_answer([&] {

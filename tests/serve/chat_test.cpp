@@ -181,8 +181,7 @@ TEST_CASE(
 
 TEST_CASE("the dialog form ends each message with the end-of-text token") {
   const std::optional<gpt2::Tokenizer> tokenizer = bundled::tokenizer();
-  const gpt2::GenerationOptions defaults = gpt2::request_defaults();
-  gpt2::RequestContext context = {tokenizer, bundled::model().config(), defaults};
+  gpt2::RequestContext context = {tokenizer, bundled::model().config()};
   context.chat = gpt2::ChatForm::dialog;
   const json body = {{"messages",
                       {{{"role", "system"}, {"content", "Be kind."}},

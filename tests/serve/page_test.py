@@ -253,7 +253,7 @@ class PageTest(PageCase):
                 count = values["num_return_sequences"]
                 self.assertEqual(browser.run("state.texts.length"), count)
                 command = browser.run("byId('command').textContent")
-                self.assertIn("--num-return-sequences=2" if count == 2 else "--samples=3", command)
+                self.assertIn(f"--num-return-sequences={count}", command)
                 self.assertEqual(browser.run("byId('error').textContent"), "")
 
     def test_inspection_opens(self):

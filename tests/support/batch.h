@@ -1,8 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
+#include "base/text.h"
 #include "support/command.h"
 #include "support/temporary_directory.h"
 
@@ -29,6 +33,20 @@ struct Batch {
   }
 
   [[nodiscard]] std::vector<nlohmann::json> records() const { return json_lines(read()); }
+
+  /// Returns the records of the shares in the order of the lines, as `sort -ms -t: -k2,2n` does.
+  [[nodiscard]] std::string read_shares(int count) const {
+    std::map<std::size_t, std::string> records;
+    for (int i = 0; i < count; ++i) {
+      std::istringstream share(read(concat("out.", i, "-of-", count)));
+      for (std::string record; std::getline(share, record);) {
+        records[nlohmann::json::parse(record)["line"]] += record + '\n';
+      }
+    }
+    std::string all;
+    for (const auto& [line, of_line] : records) all += of_line;
+    return all;
+  }
 };
 
 /// Returns lines of prompts with different lengths, and with texts of different lengths.

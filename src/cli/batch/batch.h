@@ -3,18 +3,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "cli/batch/output.h"
 #include "cli/lines.h"
 #include "cli/model.h"
-#include "cli/options/writing.h"
+#include "cli/options/options.h"
 #include "gpt2/engine.h"
-#include "gpt2/generate.h"
-#include "gpt2/generation_config.h"
-#include "requests/answer/numbers.h"
 #include "requests/read/completion_request.h"
+#include "requests/run/run.h"
 
 namespace gpt2::cli {
 
@@ -37,10 +36,13 @@ struct BatchSettings {
   bool lines = false;  ///< whether each line is a prompt as plain text
   bool jsonl = false;  ///< whether each line is a JSON object; without both, the first line decides
   bool openai = false;  ///< whether OUT has answers in OpenAI's format
-  bool merge = false;
+  bool tokens = false;  ///< prompts and texts are token ids
   Shard shard;
   ModelSettings model;
-  Writing defaults;  ///< what a line does not set
+
+  /// What a line does not set, in the names of the table, but for the number of texts.
+  nlohmann::json defaults = nlohmann::json::object();
+  std::size_t samples = 1;  ///< how many records a prompt has, unless OUT has OpenAI's format
 
   /// A hash of the arguments that affect the output.
   std::uint64_t hash = 0;
@@ -56,25 +58,32 @@ struct BatchContext {
   const std::optional<Model>& draft;
   const std::optional<Tokenizer>& tokenizer;
   const BatchSettings& settings;
+  ChatForm chat;
   std::uint64_t hash;  ///< identifies the options and the model
   const InputFile& input;
   OutputFile& output;
+
+  [[nodiscard]] RequestContext requests() const {
+    RequestContext context = {tokenizer, engine.model().config(), settings.defaults};
+    context.chat = chat;
+    return context;
+  }
 };
 
 /// A request: the contents of a line of the input.
 struct BatchRequest {
+  const RunKind* kind;
+  Request read = {};
   std::optional<std::string> custom_id = {};
-  std::optional<ScoringRequest> scoring = {};  ///< set if the line is to be scored, not continued
-  CompletionRequest completion = {};           ///< several prompts only with --format openai
-  std::exception_ptr error = {};               ///< an Error if the line is invalid
+  std::exception_ptr error = {};  ///< an Error if the line is invalid
+
+  /// Whether each text has a record of its own.
+  [[nodiscard]] bool has_records() const { return kind->name == "generate"; }
 };
 
-/// Reads a line: if `is_plain`, the line is the prompt; otherwise, it is a JSON object with a
-/// prompt and options by HuggingFace's names, a request in OpenAI's batch format, or an object with
-/// a text or choices to score. `defaults` has the options that the line does not set. An invalid
-/// line becomes a request with an error.
-[[nodiscard]] BatchRequest read_request(const Line& line, bool is_plain, const BatchContext& of,
-                                        const GenerationOptions& defaults);
+/// Reads a line: if `is_plain`, the line is the prompt; otherwise, it is a JSON object, which is a
+/// request, or one in OpenAI's batch format. An invalid line becomes a request with an error.
+[[nodiscard]] BatchRequest read_request(const Line& line, bool is_plain, const BatchContext& of);
 
 /// The results of a run.
 struct BatchSummary {
@@ -88,8 +97,8 @@ struct BatchSummary {
 /// A run of `gpt2 batch`: reads lines, lets a scheduler write their texts side by side, scores the
 /// lines that are to be scored, and appends the records in order, until all lines have their
 /// records or interrupted() becomes true. However many lines there are, at most 256 texts are in
-/// memory. Throws Error if OUT has records that do not belong to the
-/// lines, and if reading or writing fails.
+/// memory. Throws Error if OUT has records that do not belong to the lines, and if reading or
+/// writing fails.
 [[nodiscard]] BatchSummary run_batch(const BatchContext& of);
 
 /// The file to which a share of `output` is written: "OUT.1-of-3".
@@ -101,10 +110,5 @@ struct BatchSummary {
 /// needs /N. A process that a launcher has started alone takes all lines. Throws UsageError if the
 /// argument is anything else, or if no index below the number of shares is given.
 [[nodiscard]] Shard choose_shard(const std::optional<std::string>& argument);
-
-/// Joins the files of the shares of `output`, in the order of the lines, with NewFile. The number
-/// of lines is that of `input`. Returns the number of records with errors. Throws Error if `output`
-/// exists or if records are missing; the message names the missing records.
-std::size_t merge_shards(const InputFile& input, const std::string& output);
 
 }  // namespace gpt2::cli

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/lines.h"
 #include "cli/model.h"
+#include "cli/options/request_options.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
 
@@ -41,16 +42,12 @@ int batch(const Arguments& arguments) {
   const BatchSettings settings = read_batch_settings(arguments);
   const auto start = std::chrono::steady_clock::now();
   const InputFile input(settings.input);
-  if (settings.merge) {
-    return merge_shards(input, settings.output) == 0 ? 0 : kLinesWithErrors;
-  }
   const Shard& shard = settings.shard;
   const std::string name =
       shard.is_share() ? shard_file(settings.output, shard.index, shard.count) : settings.output;
   const auto [model, draft] = load_models(settings.model);
-  check_limits(settings.defaults, model.config());
   std::optional<Tokenizer> tokenizer;
-  if (!settings.defaults.tokens) {
+  if (!settings.tokens) {
     tokenizer = settings.lines ? load_tokenizer(settings.model) : find_tokenizer(settings.model);
     if (tokenizer) tokenizer->require_match(model.config());
   }
@@ -61,10 +58,15 @@ int batch(const Arguments& arguments) {
   }
   OutputFile output(name, input);
   const Engine engine(model, settings.model.engine);
-  note_interrupts();
+  const ChatForm chat = chat_form_of(settings.model.places.config);
   const std::uint64_t hash =
       hash_bytes(std::to_string(settings.hash), hash_of_model(engine, tokenizer));
-  const BatchSummary summary = run_batch({engine, draft, tokenizer, settings, hash, input, output});
+  const BatchContext context = {engine, draft, tokenizer, settings, chat, hash, input, output};
+  // A request with the defaults alone, so that a wrong one is refused now.
+  const nlohmann::json request = {{"prompt", {0}}};
+  read_arguments(settings.defaults, [&] { return run_kind("generate").read(request, context.requests()); });
+  note_interrupts();
+  const BatchSummary summary = run_batch(context);
   if (interrupted()) {
     print_error("stopped after " + counted(summary.lines, "line") + "; the same command resumes");
     return 1;

@@ -5,13 +5,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 
 #include "base/fail.h"
 #include "base/paths.h"
 #include "base/text.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
-#include "requests/answer/own_form.h"
 
 namespace gpt2::cli {
 namespace {
@@ -52,21 +52,13 @@ void add_sample(Json& record, const RecordHead& head) {
 
 }  // namespace
 
-std::string record_begin(std::size_t line) { return concat(kBeforeLine, line, kBeforeId); }
-
-std::string record_json(const RecordHead& head, const std::optional<Tokenizer>& tokenizer,
-                        const CompletionRequest& request, const CompletionChoice& choice) {
-  Json record = {{"line", head.line}, {"id", head.id}};
-  add_sample(record, head);
-  add_completion(record, request, tokenizer, choice);
-  return line_of(record);
-}
-
-std::string score_record_json(const RecordHead& head, const Json& scores) {
+std::string answer_record_json(const RecordHead& head, Json answer) {
   Json record = {{"line", head.line}, {"id", head.id}};
   add_sample(record, head);
   if (head.lost_bytes != 0) record["lost_bytes"] = head.lost_bytes;
-  record.update(scores);
+  if (!answer.is_object()) answer = {{"page", std::move(answer)}};
+  answer.erase("id");
+  record.update(answer);
   return line_of(record);
 }
 
@@ -85,14 +77,6 @@ std::string response_record_json(const RecordHead& head, int status, const Json&
   record["custom_id"] = head.custom_id ? Json(*head.custom_id) : Json();
   record["error"] = nullptr;
   return line_of(record);
-}
-
-bool is_error_record(const nlohmann::json& record) {
-  if (record.contains("error") && !record["error"].is_null()) return true;
-  if (!record.contains("response")) return false;
-  const nlohmann::json& response = record["response"];
-  return !response.is_object() || !response.contains("status_code") ||
-         response["status_code"] != 200;
 }
 
 OutputFile::OutputFile(const std::string& name, const InputFile& input)
@@ -176,7 +160,7 @@ void RecordReader::advance() {
 }
 
 std::size_t RecordReader::skip(std::size_t line, const std::string& id) {
-  const std::string begin = concat(record_begin(line), id, kAfterId);
+  const std::string begin = concat(kBeforeLine, line, kBeforeId, id, kAfterId);
   std::size_t count = 0;
   for (; !at_end() && line_.text.starts_with(begin); ++count) {
     if (has_error_mark(std::string_view(line_.text).substr(begin.size()))) ++errors_;

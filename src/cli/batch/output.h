@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "cli/lines.h"
-#include "requests/answer/completion.h"
+#include "requests/answer/json_text.h"
 
 namespace gpt2::cli {
 
@@ -18,27 +18,16 @@ struct RecordHead {
   std::optional<std::string> custom_id = {};
   std::size_t sample = 0;      ///< which of the line's texts this is
   std::size_t samples = 1;     ///< how many texts the line has
-  std::size_t lost_bytes = 0;  ///< bytes of the prompt for which the vocabulary has no tokens
+  std::size_t lost_bytes = 0;  ///< bytes of the line's texts for which there are no tokens
 };
 
-/// Returns the first bytes of every record of a line, and of no other line.
-[[nodiscard]] std::string record_begin(std::size_t line);
-
-/// Returns the record of a text, with its newline.
-[[nodiscard]] std::string record_json(const RecordHead& head,
-                                      const std::optional<Tokenizer>& tokenizer,
-                                      const CompletionRequest& request,
-                                      const CompletionChoice& choice);
-
-/// Returns the record of a line that was scored, with its newline.
-[[nodiscard]] std::string score_record_json(const RecordHead& head, const Json& scores);
+/// Returns the record of a text or of the answer to a line, with its newline: the members of the
+/// answer but for its "id" or, if it is a JSON string, this as the "page".
+[[nodiscard]] std::string answer_record_json(const RecordHead& head, Json answer);
 
 /// Returns the record of a line in OpenAI's format, with its newline: the answer to its request.
 [[nodiscard]] std::string response_record_json(const RecordHead& head, int status,
                                                const Json& body);
-
-/// Whether a record reports an error.
-[[nodiscard]] bool is_error_record(const nlohmann::json& record);
 
 /// Returns the record for a text that could not be written, with the error message and a newline.
 [[nodiscard]] std::string error_record_json(const RecordHead& head, const std::string& error);

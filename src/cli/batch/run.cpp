@@ -2,6 +2,7 @@
 #include <chrono>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -9,16 +10,16 @@
 
 #include "base/fail.h"
 #include "base/hash.h"
-#include "base/seconds_since.h"
 #include "base/text.h"
 #include "cli/batch/batch.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
+#include "gpt2/generation_config.h"
 #include "gpt2/runtime.h"
 #include "gpt2/scheduler.h"
 #include "requests/answer/completion.h"
+#include "requests/answer/own_form.h"
 #include "requests/run/calls.h"
-#include "requests/run/completion_run.h"
 
 namespace gpt2::cli {
 namespace {
@@ -41,15 +42,6 @@ SchedulerOptions scheduler_options(const BatchContext& of) {
   return {.max_memory = std::max(available_memory() / 2, needed)};
 }
 
-GenerationOptions default_options(const BatchContext& of) {
-  const Writing& defaults = of.settings.defaults;
-  GenerationOptions options = defaults.options;
-  if (of.tokenizer) add_bad_words(options.sampling, defaults.bad_words, *of.tokenizer);
-  options.draft = of.draft;
-  options.prompt_lookup = of.settings.model.looks_up();
-  return options;
-}
-
 // The state of run_batch().
 class BatchRun {
  public:
@@ -58,33 +50,38 @@ class BatchRun {
   BatchSummary run();
 
  private:
-  // A line whose texts are being written, or that waits to be scored, or that is complete and waits
-  // until the lines before it are.
+  // A line that is being answered, or that waits to be scored, or that is complete and waits until
+  // the lines before it are.
   struct Work {
     RecordHead head;     // of the next record
     std::size_t offset;  // the offset of the end of the line
     BatchRequest request;
-    std::unique_ptr<CompletionRun> run = {};    // unless the line is scored or invalid
+    bool is_done;                               // whether only records are left to be written
+    std::unique_ptr<Run> run = {};              // unless the line is scored or invalid
     std::deque<CompletionChoice> choices = {};  // that have no records yet, in order
-    std::optional<std::string> scored = {};     // the record, if the line has been scored
+    Json scores = {};                           // if the line is scored
+
+    // The number of texts that count as being in memory.
+    [[nodiscard]] std::size_t texts() const;
   };
 
+  void write_all(Progress& progress);
   void choose_format(const std::string& line);
   bool begin_line();
   void begin_run(Work& work);
   [[noreturn]] void refuse_records() const;
-  [[nodiscard]] std::size_t texts_in_memory() const;
+  [[nodiscard]] bool has_room() const;
+  static void advance(Work& work);
   void score_some();
   void write_finished();
   [[nodiscard]] bool write_records(Work& work);
   void write(const std::string& record);
-  [[nodiscard]] std::string only_record_of(Work& work);
-  [[nodiscard]] std::string record_of(const Work& work, const CompletionChoice& choice);
-  void count_error(const RecordHead& head, const std::string& error);
+  [[nodiscard]] Json members_of(const Work& work, const CompletionChoice& choice);
+  [[nodiscard]] Json answer_of(Work& work);
+  [[nodiscard]] std::string record_of(const RecordHead& head, const std::function<Json()>& answer);
   void show(Progress& progress);
 
   const BatchContext& of_;
-  GenerationOptions defaults_ = default_options(of_);
   LineReader lines_{of_.input.descriptor(), of_.input.name(), kMaxLineBytes};
   bool is_plain_ = false;  // whether each line is a prompt as plain text
   RecordReader records_{of_.output.descriptor(), of_.output.name()};  // that OUT already has
@@ -94,26 +91,14 @@ class BatchRun {
   BatchSummary summary_;
   std::size_t first_offset_ = 0;  // the offset in the input at which this run began to write
   std::size_t offset_ = 0;        // the offset in the input up to which there are records
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point shown_ = start_;
+  std::chrono::steady_clock::time_point shown_ = std::chrono::steady_clock::now();
 };
 
 BatchSummary BatchRun::run() {
   Progress progress("writing " + of_.output.name());
-  bool has_more = true;
-  while (!interrupted()) {
-    // Waits for a pipe only if there is no text to write.
-    const auto may_read = [&] { return work_.empty() || lines_.is_ready(); };
-    while (has_more && texts_in_memory() < kWindow && may_read()) has_more = begin_line();
-    if (work_.empty()) break;
-    score_some();
-    scheduler_.step();
-    for (Work& work : work_) {
-      if (work.run) work.run->advance();
-    }
-    write_finished();
-    of_.output.sync_sometimes();
-    show(progress);
+  try {
+    write_all(progress);
+  } catch (const Cancelled&) {  // by an interrupt
   }
   if (!interrupted() && !records_.at_end()) {
     reject(of_.output.name(), " has records of lines that ", of_.input.name(),
@@ -124,14 +109,33 @@ BatchSummary BatchRun::run() {
   return summary_;
 }
 
-std::size_t BatchRun::texts_in_memory() const {
-  std::size_t texts = 0;
-  for (const Work& work : work_) {
-    if (!work.run) continue;
-    const CompletionRequest& request = work.run->request();
-    texts += std::min(request.best_of * request.prompts.size() - work.head.sample, kWindow);
+void BatchRun::write_all(Progress& progress) {
+  bool has_more = true;
+  while (!interrupted()) {
+    // Waits for a pipe only if there is no text to write.
+    const auto may_read = [&] { return work_.empty() || lines_.is_ready(); };
+    while (has_more && has_room() && may_read()) has_more = begin_line();
+    if (work_.empty()) break;
+    score_some();
+    scheduler_.step();
+    for (Work& work : work_) advance(work);
+    write_finished();
+    of_.output.sync_sometimes();
+    show(progress);
   }
-  return std::max(texts, work_.size());
+}
+
+std::size_t BatchRun::Work::texts() const {
+  if (request.error || std::holds_alternative<ScoringRequest>(request.read)) return 1;
+  const auto* const completion = std::get_if<CompletionRequest>(&request.read);
+  if (completion == nullptr) return kWindow;  // its passes are shared with no other line
+  return std::min(completion->best_of * completion->prompts.size() - head.sample, kWindow);
+}
+
+bool BatchRun::has_room() const {
+  std::size_t texts = 0;
+  for (const Work& work : work_) texts += work.texts();
+  return texts < kWindow;
 }
 
 // Decides by the first line and the options what the lines are.
@@ -144,7 +148,7 @@ void BatchRun::choose_format(const std::string& line) {
   }
   const bool is_object = begin != std::string::npos && line[begin] == '{';
   is_plain_ = of_.settings.lines || (!of_.settings.jsonl && !of_.settings.openai && !is_object);
-  if (!is_plain_ || of_.tokenizer || of_.settings.defaults.tokens) return;
+  if (!is_plain_ || of_.tokenizer || of_.settings.tokens) return;
   reject(of_.input.name(), ": line 1: expected a JSON object, as there is no tokenizer, found ",
          quote(line, 40), ": give --tokenizer, or --tokens for lines of token ids");
 }
@@ -160,52 +164,61 @@ bool BatchRun::begin_line() {
   std::size_t written = 0;
   if (!records_.at_end()) written = records_.skip(head.line, head.id);
   if (!records_.at_end() && written == 0) refuse_records();
-  if (written != 0) {
-    if (of_.settings.openai) ++summary_.lines;
-    first_offset_ = offset_ = lines_.offset();
-    if (of_.settings.openai) return true;  // its only record
-    if (!records_.at_end()) {
-      ++summary_.lines;
-      return true;
-    }
+  if (written != 0) first_offset_ = offset_ = lines_.offset();
+  if (!records_.at_end()) {
+    ++summary_.lines;
+    return true;
   }
-  BatchRequest request = read_request(line, is_plain_, of_, defaults_);
-  const CompletionRequest& completion = request.completion;
-  const bool has_one_record = of_.settings.openai || request.error || request.scoring;
+  BatchRequest request = read_request(line, is_plain_, of_);
   head.custom_id = request.custom_id;
-  head.samples = has_one_record ? 1 : completion.best_of * completion.prompts.size();
   head.sample = written;
-  head.lost_bytes = completion.lost_bytes;
+  if (!request.error && request.has_records()) {
+    head.samples = std::get<CompletionRequest>(request.read).n;
+  } else {
+    head.lost_bytes = std::visit([](const auto& read) { return read.lost_bytes; }, request.read);
+  }
   if (head.sample >= head.samples) {
     ++summary_.lines;
     return true;
   }
-  work_.push_back({.head = head, .offset = lines_.offset(), .request = std::move(request)});
+  const bool is_done = request.error != nullptr;
+  work_.push_back({head, lines_.offset(), std::move(request), is_done});
   begin_run(work_.back());
   return true;
 }
 
 void BatchRun::begin_run(Work& work) {
-  if (work.request.error || work.request.scoring) return;
-  CompletionRequest& completion = work.request.completion;
-  const std::size_t stride =
-      of_.settings.openai ? GenerationConfig::kMaxSamples : of_.settings.defaults.samples;
-  completion.options.sampling.sequence = work.head.line * stride;
-  completion.first = work.head.sample;
+  BatchRequest& request = work.request;
+  if (work.is_done || std::holds_alternative<ScoringRequest>(request.read)) return;
   RunEvents events;
-  std::unique_ptr<AnswerForm> form;
-  if (of_.settings.openai) {
-    const AnswerHead head = {.id = "cmpl-" + work.head.id, .model = of_.settings.model.name};
-    form = completion_form(head, of_.tokenizer, completion);
+  if (auto* const completion = std::get_if<CompletionRequest>(&request.read)) {
+    const std::size_t stride =
+        request.has_records() ? of_.settings.samples : GenerationConfig::kMaxSamples;
+    completion->options.sampling.sequence = work.head.line * stride;
+    completion->first = work.head.sample;
   } else {
+    events.goes_on = [] { return !interrupted(); };
+  }
+  if (request.has_records()) {
     events.on_choice = [&work](CompletionChoice choice) {
       work.choices.push_back(std::move(choice));
     };
   }
-  work.run =
-      std::make_unique<CompletionRun>(of_.engine, scheduler_, of_.tokenizer, std::move(completion),
-                                      std::move(events), std::move(form));
-  work.run->advance();
+  const AnswerHead head = {.id = request.kind->id_prefix + work.head.id,
+                           .model = of_.settings.model.name};
+  work.run = make_run(*request.kind, request.read, {of_.engine, scheduler_, of_.tokenizer, head},
+                      std::move(events));
+  advance(work);
+}
+
+void BatchRun::advance(Work& work) {
+  if (work.is_done || !work.run) return;
+  try {
+    work.is_done = !work.run->advance();
+  } catch (const Error&) {
+    work.request.error = std::current_exception();
+    work.is_done = true;
+  }
 }
 
 // Throws Error, because the next record is not that of the line.
@@ -223,24 +236,20 @@ void BatchRun::score_some() {
   std::vector<const ScoringRequest*> requests;
   std::size_t tokens = 0;
   for (Work& work : work_) {
-    const auto& scoring = work.request.scoring;
-    if (work.request.error || work.scored || !scoring || tokens >= kScoredTokens) continue;
+    const auto* const scoring = std::get_if<ScoringRequest>(&work.request.read);
+    if (work.is_done || scoring == nullptr || tokens >= kScoredTokens) continue;
     if (!requests.empty() && !scoring->has_same_options(*requests.front())) continue;
     group.push_back(&work);
-    requests.push_back(&*scoring);
+    requests.push_back(scoring);
     tokens += scoring->tokens();
   }
   if (requests.empty()) return;
-  std::vector<Json> scores;
-  try {
-    scores = score_lines(of_.engine, of_.tokenizer, requests, [](double) {
-      if (interrupted()) throw Interrupted();
-    });
-  } catch (const Interrupted&) {
-    return;
-  }
+  std::vector<Json> scores = score_lines(of_.engine, of_.tokenizer, requests, [](double) {
+    if (interrupted()) throw Cancelled();
+  });
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    group[i]->scored = score_record_json(group[i]->head, scores[i]);
+    group[i]->scores = std::move(scores[i]);
+    group[i]->is_done = true;
   }
   summary_.tokens += tokens;
 }
@@ -255,15 +264,12 @@ void BatchRun::write_finished() {
 
 // Returns whether the line has all its records now.
 bool BatchRun::write_records(Work& work) {
-  if (work.run && !of_.settings.openai) {
-    for (; !work.choices.empty(); work.choices.pop_front(), ++work.head.sample) {
-      write(record_of(work, work.choices.front()));
-    }
-    return work.run->finished();
+  for (; !work.choices.empty(); work.choices.pop_front(), ++work.head.sample) {
+    write(record_of(work.head, [&] { return members_of(work, work.choices.front()); }));
   }
-  const bool waits = work.run ? !work.run->finished() : !work.request.error && !work.scored;
-  if (!waits) write(only_record_of(work));
-  return !waits;
+  const bool has_records = work.request.has_records() && !work.request.error;
+  if (work.is_done && !has_records) write(record_of(work.head, [&] { return answer_of(work); }));
+  return work.is_done;
 }
 
 void BatchRun::write(const std::string& record) {
@@ -272,55 +278,46 @@ void BatchRun::write(const std::string& record) {
   ++summary_.written;
 }
 
+// Returns the members of the record of a text, or throws the error with which it ended.
+Json BatchRun::members_of(const Work& work, const CompletionChoice& choice) {
+  if (choice.error) std::rethrow_exception(choice.error);
+  summary_.tokens += choice.result.tokens.size();
+  Json members = Json::object();
+  add_completion(members, std::get<CompletionRequest>(work.request.read), of_.tokenizer, choice);
+  return members;
+}
+
+// The same for the answer to a line that is done.
+Json BatchRun::answer_of(Work& work) {
+  if (work.request.error) std::rethrow_exception(work.request.error);
+  if (!work.run) return std::move(work.scores);
+  const bool writes = std::holds_alternative<CompletionRequest>(work.request.read);
+  const RunTokens tokens = work.run->tokens();
+  summary_.tokens += writes ? tokens.completion : tokens.prompt;
+  return work.run->json();
+}
+
 // Only an Error becomes a record, because it is caused by the line and would occur again in another
 // run.
-std::string BatchRun::only_record_of(Work& work) {
-  if (work.scored) return *work.scored;
+std::string BatchRun::record_of(const RecordHead& head, const std::function<Json()>& answer) {
+  const bool openai = of_.settings.openai;
   try {
-    if (work.request.error) std::rethrow_exception(work.request.error);
-    summary_.tokens += work.run->tokens().completion;
-    return response_record_json(work.head, 200, work.run->json());
+    return openai ? response_record_json(head, 200, answer()) : answer_record_json(head, answer());
   } catch (const Error& error) {
-    count_error(work.head, error.what());
-    return of_.settings.openai ? response_record_json(work.head, 400, error_json(error))
-                               : error_record_json(work.head, error.what());
+    if (summary_.errors++ == 0) summary_.first_error = about_line(head.line + 1, error.what());
+    return openai ? response_record_json(head, 400, error_json(error))
+                  : error_record_json(head, error.what());
   }
-}
-
-std::string BatchRun::record_of(const Work& work, const CompletionChoice& choice) {
-  try {
-    if (choice.error) std::rethrow_exception(choice.error);
-    summary_.tokens += choice.result.tokens.size();
-    return record_json(work.head, of_.tokenizer, work.run->request(), choice);
-  } catch (const Error& error) {
-    count_error(work.head, error.what());
-    return error_record_json(work.head, error.what());
-  }
-}
-
-void BatchRun::count_error(const RecordHead& head, const std::string& error) {
-  ++summary_.errors;
-  if (summary_.first_error.empty()) summary_.first_error = about_line(head.line + 1, error);
 }
 
 void BatchRun::show(Progress& progress) {
   const auto now = std::chrono::steady_clock::now();
   if (now - shown_ < std::chrono::milliseconds(200)) return;
   shown_ = now;
-  const double seconds = seconds_since(start_);
-  const double speed = static_cast<double>(summary_.tokens) / seconds;
   const std::size_t bytes = of_.input.bytes();
-  if (bytes == 0) {
-    progress.show(counted(summary_.lines, "line") + format(", %.0f tokens/s", speed));
-    return;
-  }
-  const double share = static_cast<double>(offset_) / static_cast<double>(bytes);
-  std::string left;
-  if (offset_ > first_offset_ && bytes >= offset_) {
-    const double rate = static_cast<double>(offset_ - first_offset_) / seconds;
-    left = ", " + time_left(static_cast<double>(bytes - offset_) / rate);
-  }
-  progress.show(format("%.0f %%, %.0f tokens/s%s", 100.0 * share, speed, left.c_str()));
+  if (bytes <= first_offset_) return progress.show(counted(summary_.lines, "line"));
+  progress.part(static_cast<double>(offset_ - first_offset_) /
+                static_cast<double>(bytes - first_offset_));
 }
 
 }  // namespace

@@ -13,8 +13,10 @@
 #include "cli/generate/talk.h"
 #include "cli/generate/texts.h"
 #include "cli/lines.h"
+#include "cli/options/request_options.h"
 #include "cli/terminal/console.h"
 #include "gpt2/generate.h"
+#include "gpt2/generation_config.h"
 #include "gpt2/runtime.h"
 #include "requests/read/tokens.h"
 
@@ -28,39 +30,44 @@ std::string read_text(const GenerateSettings& settings) {
   return read_prompt_input(file.empty() ? "-" : file);
 }
 
-// Returns the prompt that the arguments give, in full or as a file; if they give none, reads
-// standard input, unless that is a terminal. `before` is the number of tokens in the session of
-// --state, which the prompt follows.
-Prompt read_prompt(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-                   const Config& config, std::size_t before) {
-  std::string text = read_text(settings);
-  auto tokens = tokenizer ? encode(*tokenizer, text, {.add_special_tokens = before == 0})
-                          : parse_tokens(text, config.vocab_size);
-  if (!tokenizer) text = join(tokens);
-  // The session refuses a prompt for which it has no room.
-  if (before != 0) return {std::move(tokens), std::move(text)};
-  if (tokens.empty()) tokens = {first_token(tokenizer, config)};
-  const std::size_t size = tokens.size();
-  const Writing& writing = settings.writing;
-  const std::size_t removed = fit_context(tokens, writing.truncate, writing.options.max_new_tokens,
-                                          config.n_positions, "--truncate");
-  if (removed != 0) {
-    print_error(concat("the prompt has ", size, " tokens, but the model takes at most ",
-                       config.n_positions, ": the first ", removed, " are left out"));
+// Reads the request with this prompt, which is token ids without a tokenizer, and says what has
+// happened to it.
+CompletionRequest read_request(const GenerateSettings& settings, const std::string& prompt,
+                               const std::optional<Tokenizer>& tokenizer, const Engine& engine,
+                               const std::optional<Session>& session) {
+  const Config& config = engine.model().config();
+  nlohmann::json body = settings.request;
+  body["prompt"] = text_or_ids(prompt, tokenizer, config.vocab_size);
+  if (body["prompt"].empty()) body["prompt"] = nullptr;  // a list without ids
+  RequestContext context = {tokenizer, config, settings.defaults};
+  context.max_choices = GenerationConfig::kMaxSamples;
+  if (settings.has_session()) context.session = {0, config.n_positions};
+  if (session) context.session = {session->position(), session->capacity()};
+  CompletionRequest request =
+      read_arguments(settings.request, [&] { return read_generate_request(body, context); });
+  note_lost_bytes(request.lost_bytes, prompt.size());
+  if (request.truncated != 0) {
+    print_error(concat("the prompt has ", request.prompts[0].tokens.size() + request.truncated,
+                       " tokens, but the model takes at most ", config.n_positions,
+                       ": the first ", request.truncated, " are left out"));
   }
-  return {std::move(tokens), std::move(text)};
+  if (request.draws_seed && !request.searches()) {
+    print_error(concat("to write this text again, give --seed ", request.options.sampling.seed));
+  }
+  return request;
 }
+
+constexpr std::size_t kLongText = 128;  // tokens
 
 // Returns whether --draft auto makes an int4 draft for this text. It does if reading the weights
 // takes most of the time, which is the case if the caches hold only a small part of them; if the
 // text is long enough to save more time than quantizing takes; and if there is enough memory.
-bool gains_from_draft(const Model& model, const GenerationOptions& options) {
+bool gains_from_draft(const Model& model, std::size_t max_new_tokens = kLongText) {
   constexpr std::size_t kCaches = std::size_t{64} << 20;  // the size of a large cache
-  constexpr std::size_t kLongText = 128;
   const std::size_t bytes = model.bytes_per_token();
   const std::size_t of_draft = draft_bytes(model);
   const bool is_large = bytes > kCaches && bytes > of_draft;
-  return is_large && options.max_new_tokens >= kLongText && of_draft < available_memory() / 4;
+  return is_large && max_new_tokens >= kLongText && of_draft < available_memory() / 4;
 }
 
 // Makes an int4 copy of a model on a separate thread, so that the text need not wait for it.
@@ -87,85 +94,50 @@ class BackgroundDraft {
   std::thread thread_;
 };
 
-// Returns the options of the command line. Converts a max_length, which includes the prompt, to a
-// number of new tokens.
-GenerationOptions make_options(const GenerateSettings& settings, std::size_t prompt_tokens,
-                               const std::optional<Tokenizer>& tokenizer) {
-  const Writing& writing = settings.writing;
-  GenerationOptions options = writing.options;
-  if (writing.max_length) {
-    options.max_new_tokens = new_tokens(*writing.max_length, prompt_tokens);
-  }
-  if (tokenizer) add_bad_words(options.sampling, writing.bad_words, *tokenizer);
-  options.hash_logits = settings.stats;
-  options.prompt_lookup = settings.model.looks_up();
-  return options;
-}
-
-// Reads lines and continues the session's text after each of them.
-void run_talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-              Session session, const std::optional<Model>& draft) {
-  BackgroundDraft background(session.model());
-  std::shared_future<Model> pending;
-  if (settings.model.draft == "auto" &&
-      gains_from_draft(session.model(), settings.writing.options)) {
-    pending = background.future();
-    background.start();
-  }
-  const auto options_of = [&](const GenerateSettings& current) {
-    GenerationOptions options = make_options(current, 0, tokenizer);
-    options.draft = draft;
-    options.pending_draft = pending;
-    return options;
-  };
-  const bool has_line = settings.prompt || !settings.prompt_file.empty();
-  talk(settings, tokenizer, std::move(session), options_of,
-       has_line ? std::optional(read_text(settings)) : std::nullopt);
-}
-
 // Continues the prompt in the session of --state or, without one, in a new session.
-void run_text(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-              const Engine& engine, std::optional<Session> state,
-              const std::optional<Model>& draft) {
+void write_text(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
+                const Engine& engine, std::optional<Session> state, CompletionRequest request,
+                const std::string& prompt) {
   const Model& model = engine.model();
   const std::size_t n_positions = model.config().n_positions;
   const std::size_t before = state ? state->position() : 0;
-  const Prompt prompt = read_prompt(settings, tokenizer, model.config(), before);
-  const bool prints_stats = settings.stats && !settings.as_json;
-  auto options = make_options(settings, before + prompt.tokens.size(), tokenizer);
-  options.draft = draft;
-  const bool searches = settings.beams.num_beams > 1;
-  if (settings.writing.draws_seed && !searches) {
-    print_error(concat("to write this text again, give --seed ", options.sampling.seed));
-  }
-  if (searches || settings.writing.samples > 1) {
-    const WrittenTexts texts =
-        write_texts(engine, nullptr, tokenizer, settings, prompt, options, [] {});
-    const std::size_t count = searches ? settings.beams.num_beams : texts.texts;
-    if (prints_stats) print_stats(searches ? "beams" : "samples", count, texts);
-    if (searches && texts.is_context_full) {
-      print_error(concat("a text ends where the context of ", n_positions, " tokens is full"));
-    }
-    return;
-  }
   BackgroundDraft background(model);
-  if (settings.model.draft == "auto" && gains_from_draft(model, options)) {
-    options.pending_draft = background.future();
-  }
-  const std::size_t room = prompt.tokens.size() + std::min(options.max_new_tokens, n_positions);
+  const std::size_t max_new_tokens = request.prompts[0].max_new_tokens;
+  const bool has_background =
+      settings.model.draft == "auto" && gains_from_draft(model, max_new_tokens);
+  if (has_background) request.options.pending_draft = background.future();
+  const std::size_t room =
+      request.prompts[0].tokens.size() + std::min(max_new_tokens, n_positions);
   Session session =
       state ? *std::move(state) : Session(engine, {.max_tokens = std::min(room, n_positions)});
-  const GenerationResult result =
-      write_texts(engine, &session, tokenizer, settings, prompt, options, [&] {
-        if (options.pending_draft.valid()) background.start();
-      }).last;
+  const auto start_draft = [&] {
+    if (has_background) background.start();
+  };
+  const GenerationResult result = write_texts(engine, &session, tokenizer, settings,
+                                              std::move(request), prompt, start_draft)
+                                      .last;
   if (result.finish_reason == FinishReason::context_full) {
     print_error(concat("the text ends here: the context of ", n_positions, " tokens is full"));
   }
-  if (prints_stats) print_stats(result, session, before);
+  if (settings.stats && !settings.as_json) print_stats(result, session, before);
   // A text that was cancelled before its first token leaves the file as it is.
   const bool is_text = result.finish_reason != FinishReason::cancelled || !result.tokens.empty();
   if (!settings.save_state.empty() && is_text) save_state(session, path_of(settings.save_state));
+}
+
+// Writes several texts side by side, or those of a beam search.
+void write_several(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
+                   const Engine& engine, CompletionRequest request, const std::string& prompt) {
+  const std::size_t beams = request.beams.num_beams;
+  const WrittenTexts texts =
+      write_texts(engine, nullptr, tokenizer, settings, std::move(request), prompt, [] {});
+  if (settings.stats && !settings.as_json) {
+    print_stats(beams > 1 ? "beams" : "samples", beams > 1 ? beams : texts.texts, texts);
+  }
+  if (beams > 1 && texts.is_context_full) {
+    print_error(concat("a text ends where the context of ", engine.model().config().n_positions,
+                       " tokens is full"));
+  }
 }
 
 }  // namespace
@@ -176,18 +148,32 @@ int generate(const Arguments& arguments) {
   if (!settings.save_state.empty()) check_state_file(path_of(settings.save_state));
   const auto [model, draft] = load_models(settings.model);
   std::optional<Tokenizer> tokenizer;
-  if (!settings.writing.tokens) {
+  if (!settings.tokens) {
     tokenizer = load_tokenizer(settings.model, /*takes_tokens=*/!settings.talks);
   }
-
-  check_limits(settings.writing, model.config());
   const Engine engine(model, settings.model.engine);
   std::optional<Session> state;
   if (!settings.state.empty()) state = load_session(engine, path_of(settings.state));
   if (settings.talks) {
-    run_talk(settings, tokenizer, state ? *std::move(state) : Session(engine), draft);
+    BackgroundDraft background(model);
+    std::shared_future<Model> pending;
+    if (settings.model.draft == "auto" && gains_from_draft(model)) {
+      pending = background.future();
+      background.start();
+    }
+    const bool has_line = settings.prompt || !settings.prompt_file.empty();
+    talk(settings, *tokenizer, state ? *std::move(state) : Session(engine), {draft, pending},
+         has_line ? std::optional(read_text(settings)) : std::nullopt);
+    return 0;
+  }
+  const std::string prompt = read_text(settings);
+  CompletionRequest request = read_request(settings, prompt, tokenizer, engine, state);
+  if (draft) read_arguments({{"draft", true}}, [&] { request.set_draft(*draft); });
+  const std::string shown = tokenizer ? prompt : join(parse_tokens(prompt, model.config().vocab_size));
+  if (request.searches() || request.n > 1) {
+    write_several(settings, tokenizer, engine, std::move(request), shown);
   } else {
-    run_text(settings, tokenizer, engine, std::move(state), draft);
+    write_text(settings, tokenizer, engine, std::move(state), std::move(request), shown);
   }
   return 0;
 }

@@ -17,6 +17,7 @@
 #include "cli/generate/texts.h"
 #include "cli/lines.h"
 #include "cli/model.h"
+#include "cli/options/request_options.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
 
@@ -104,17 +105,18 @@ std::filesystem::path file_of(const std::string& name) {
 // A text that grows in turns.
 class Talk {
  public:
-  Talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer, Session session,
-       const OptionsOf& options_of, bool by_hand)
+  Talk(const GenerateSettings& settings, const Tokenizer& tokenizer, Session session,
+       const TalkDraft& draft, bool by_hand)
       : settings_(settings),
         tokenizer_(tokenizer),
         session_(std::move(session)),
-        options_of_(options_of),
+        draft_(draft),
         by_hand_(by_hand) {
     settings_.no_echo = true;
-    print_drawn_seed();
+    read_arguments(settings_.request, [&] { return request_of(settings_.request, session_, {0}); });
+    draw_seed(settings_.request);
     if (!settings.state.empty()) note_loaded(settings.state);
-    if (settings.dialog && !tokenizer->end_of_text()) {
+    if (settings.dialog && !tokenizer.end_of_text()) {
       throw UsageError("--dialog",
                        "the model has no end-of-text token, which ends each turn: leave it out");
     }
@@ -158,12 +160,27 @@ class Talk {
     return tokens;
   }
 
+  // Returns the request for an answer to a line.
+  [[nodiscard]] CompletionRequest request_of(nlohmann::json body, const Session& session,
+                                             const std::vector<TokenId>& line) const {
+    body["prompt"] = line.empty() ? nlohmann::json() : nlohmann::json(line);
+    const RequestContext context = {.tokenizer = tokenizer_,
+                                    .config = session.model().config(),
+                                    .defaults = settings_.defaults,
+                                    .session = SessionRoom{session.position(), session.capacity()}};
+    CompletionRequest request = read_generate_request(body, context);
+    if (draft_.model) request.set_draft(*draft_.model);
+    request.options.pending_draft = draft_.pending;
+    return request;
+  }
+
   // Writes the answer to a line that follows the text of the session `before`. Changes nothing if
   // the line is refused.
   void answer(Session before, std::vector<TokenId> line) {
     Session session = before.fork();
+    CompletionRequest request = request_of(settings_.request, session, line);
     const GenerationResult result = write_texts(session.engine(), &session, tokenizer_, settings_,
-                                                {line, ""}, options_of_(settings_), [] {})
+                                                std::move(request), "", [] {})
                                         .last;
     if (settings_.stats) print_stats(result, session, before.position());
     session_ = std::move(session);
@@ -173,7 +190,8 @@ class Talk {
 
   void again() {
     if (!before_) reject("there is no answer to write again");
-    ++settings_.writing.options.sampling.sequence;
+    nlohmann::json& request = settings_.request;
+    request["sequence"] = request.value("sequence", std::uint64_t{0}) + 1;
     answer(before_->fork(), line_);
   }
 
@@ -215,19 +233,13 @@ class Talk {
 
   // Changes nothing if the new value is refused, now or when the options are used.
   void set(const std::string& words) {
-    if (words.empty()) return write_stderr(option_values(settings_.writing));
-    GenerateSettings changed = settings_;
+    if (words.empty()) return write_stderr(option_values(settings_.request, settings_.defaults));
+    nlohmann::json request = settings_.request;
     const auto [name, value] = first_word(words);
-    set_option(changed.writing, name, value);
-    try {
-      check_limits(changed.writing, session_.model().config(),
-                   [](std::string_view field) { return std::string(field); });
-      static_cast<void>(options_of_(changed));
-    } catch (const UsageError& error) {
-      reject(error.what());  // no mistake on the command line, as main() would report it
-    }
-    settings_ = std::move(changed);
-    print_drawn_seed();
+    set_option(request, name, value);
+    static_cast<void>(request_of(request, session_, {0}));
+    draw_seed(request);
+    settings_.request = std::move(request);
   }
 
   // Prints a note, unless the lines come from a file, whose author knows what they do.
@@ -235,9 +247,11 @@ class Talk {
     if (by_hand_) print_error(text);
   }
 
-  void print_drawn_seed() {
-    if (!std::exchange(settings_.writing.draws_seed, false)) return;
-    print_error(concat("the seed is ", settings_.writing.options.sampling.seed));
+  // Draws the seed of all answers if it is to be random.
+  static void draw_seed(nlohmann::json& request) {
+    if (!request.contains("seed") || !request["seed"].is_string()) return;
+    request["seed"] = random_seed();
+    print_error(concat("the seed is ", request["seed"].dump()));
   }
 
   bool run_command(const std::string& line) {
@@ -249,14 +263,14 @@ class Talk {
     if (name == "save") save(file_of(argument));
     if (name == "set") set(argument);
     if (name == "undo") undo();
-    if (name == "unset") unset_option(settings_.writing, argument);
+    if (name == "unset") unset_option(settings_.request, argument);
     return name != "quit";
   }
 
   GenerateSettings settings_;
-  const std::optional<Tokenizer>& tokenizer_;
+  const std::optional<Tokenizer> tokenizer_;  // is there
   Session session_;
-  const OptionsOf& options_of_;
+  const TalkDraft& draft_;
   bool by_hand_;
   std::optional<Session> before_;  // the session before the last turn, unless that was taken back
   std::vector<TokenId> line_;      // the tokens of the line of the last turn
@@ -297,8 +311,8 @@ void greet(const std::string& name, const Model& model) {
 
 }  // namespace
 
-void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-          Session session, const OptionsOf& options_of, std::optional<std::string> line) {
+void talk(const GenerateSettings& settings, const Tokenizer& tokenizer, Session session,
+          const TalkDraft& draft, std::optional<std::string> line) {
   const bool by_hand = is_terminal(kStdin);
   std::optional<PipedLines> piped;
   if (by_hand && is_terminal(kStderr)) {
@@ -307,7 +321,7 @@ void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& toke
     piped.emplace();
     if (!by_hand) note_interrupts();
   }
-  Talk talk(settings, tokenizer, std::move(session), options_of, by_hand);
+  Talk talk(settings, tokenizer, std::move(session), draft, by_hand);
   const auto save = [&] {
     if (!settings.save_state.empty()) save_state(talk.session(), path_of(settings.save_state));
   };

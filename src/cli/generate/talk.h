@@ -1,6 +1,6 @@
 #pragma once
 
-#include <functional>
+#include <future>
 #include <optional>
 #include <string>
 
@@ -11,15 +11,18 @@
 
 namespace gpt2::cli {
 
-/// Returns the options for generating a turn from the current settings, which /set can change.
-using OptionsOf = std::function<GenerationOptions(const GenerateSettings&)>;
+/// What drafts the tokens of a talk.
+struct TalkDraft {
+  std::optional<Model> model;
+  std::shared_future<Model> pending;  ///< as in GenerationOptions
+};
 
 /// `gpt2 --interactive`: reads line after line from standard input and continues the session's text
 /// after each of them, until the input ends. `line`, if any, is the first one.
 ///
 /// On a terminal, an error is printed and the next line is read. Otherwise it is thrown, and the
 /// message has the number of the line.
-void talk(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-          Session session, const OptionsOf& options_of, std::optional<std::string> line);
+void talk(const GenerateSettings& settings, const Tokenizer& tokenizer, Session session,
+          const TalkDraft& draft, std::optional<std::string> line);
 
 }  // namespace gpt2::cli

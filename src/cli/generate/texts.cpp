@@ -22,17 +22,6 @@
 namespace gpt2::cli {
 namespace {
 
-CompletionRequest request_of(const GenerateSettings& settings, const Prompt& prompt,
-                             const GenerationOptions& options) {
-  CompletionRequest request{.prompts = {{prompt.tokens, options.max_new_tokens}},
-                            .options = options,
-                            .beams = settings.beams};
-  const bool searches = settings.beams.num_beams > 1;
-  request.n = searches ? settings.beams.num_return_sequences : settings.writing.samples;
-  request.best_of = request.n;
-  return request;
-}
-
 // Combines two hashes, in this order, by a step of FNV-1a.
 std::uint64_t hash_of(std::uint64_t first, std::uint64_t second) {
   return (first ^ second) * kFnvPrime;
@@ -52,13 +41,13 @@ class TextWriter {
   // refuses the prompt. If there are several texts, a line such as "--- 1 of 5" precedes each of
   // them. Token ids are for programs: each text is a line of ids, without lines between them. If
   // `is_held`, holds back the output, because another text is being written to standard output.
-  TextWriter(const GenerateSettings& settings, const Prompt& prompt, std::size_t index,
+  TextWriter(const GenerateSettings& settings, const std::string& prompt, std::size_t index,
              std::size_t count, bool is_held)
       : settings_(settings),
-        waiting_(settings.no_echo ? "" : prompt.text),
+        waiting_(settings.no_echo ? "" : prompt),
         is_empty_(waiting_.empty()),
         is_held_(is_held) {
-    if (settings.writing.tokens || count == 1) return;
+    if (settings.tokens || count == 1) return;
     waiting_ = concat("--- ", index + 1, " of ", count, "\n", waiting_);
   }
 
@@ -87,8 +76,9 @@ class TextWriter {
   void end(const GenerationResult& result) {
     if (result.finish_reason == FinishReason::cancelled && result.tokens.empty()) return;
     show();
-    const bool only_saves = settings_.no_echo && !settings_.save_state.empty() &&
-                            settings_.writing.options.max_new_tokens == 0;
+    const bool only_saves =
+        settings_.no_echo && !settings_.save_state.empty() && result.tokens.empty() &&
+        result.finish_reason == FinishReason::length;
     if (!settings_.no_newline && !only_saves && last_ != '\n') write_stdout("\n");
   }
 
@@ -105,8 +95,8 @@ class TextWriter {
 class TextsOutput {
  public:
   TextsOutput(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-              const Prompt& prompt)
-      : settings_(settings), tokenizer_(tokenizer), prompt_(prompt) {}
+              const std::string& prompt, std::size_t count)
+      : settings_(settings), tokenizer_(tokenizer), prompt_(prompt), count_(count) {}
 
   void set_count(std::size_t count) { count_ = count; }
 
@@ -146,8 +136,8 @@ class TextsOutput {
   [[nodiscard]] std::string json(const CompletionRequest& request,
                                  const CompletionChoice& choice) const {
     Json object = {{"model", settings_.model.path.string()}};
-    if (tokenizer_) object["prompt"] = prompt_.text;
-    object["prompt_token_ids"] = prompt_.tokens;
+    if (tokenizer_) object["prompt"] = prompt_;
+    object["prompt_token_ids"] = request.prompts[0].tokens;
     add_text(object, request, tokenizer_, choice, /*with_seed=*/true);
     if (settings_.stats) object["stats"] = stats_json(choice.result);
     return line_of(object);
@@ -155,8 +145,8 @@ class TextsOutput {
 
   const GenerateSettings& settings_;
   const std::optional<Tokenizer>& tokenizer_;
-  const Prompt& prompt_;
-  std::size_t count_ = settings_.writing.samples;
+  const std::string& prompt_;
+  std::size_t count_;
   std::size_t first_ = 0;  // the index of the text that is shown
   std::map<std::size_t, TextWriter> writers_;
 };
@@ -165,8 +155,8 @@ class TextsOutput {
 class TextsRun {
  public:
   TextsRun(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-           const Prompt& prompt, const std::function<void()>& on_token)
-      : output_(settings, tokenizer, prompt),
+           const std::string& prompt, std::size_t count, const std::function<void()>& on_token)
+      : output_(settings, tokenizer, prompt, count),
         is_talk_(settings.talks),
         shows_tokens_(settings.as_json || !text_is_seen()),
         on_token_(on_token) {}
@@ -200,8 +190,7 @@ class TextsRun {
 };
 
 RunEvents TextsRun::events(const CompletionRequest& request) {
-  const bool searches = request.beams.num_beams > 1;
-  const std::size_t max_new_tokens = request.options.max_new_tokens;
+  const std::size_t max_new_tokens = request.prompts[0].max_new_tokens;
   RunEvents events;
   events.goes_on = [] { return !interrupted(); };
   events.on_prompt = [this](std::size_t read, std::size_t total) {
@@ -223,7 +212,7 @@ RunEvents TextsRun::events(const CompletionRequest& request) {
     written_.tokens += step.tokens.size();
     written_.logits_hash = step.logits_hash;
   };
-  if (!searches) {
+  if (!request.searches()) {
     events.on_choice = [this, request](const CompletionChoice& choice) {
       if (choice.error) std::rethrow_exception(choice.error);
       written_.tokens += choice.result.tokens.size();
@@ -258,11 +247,10 @@ WrittenTexts TextsRun::write(CompletionRun& run) {
 
 WrittenTexts write_texts(const Engine& engine, Session* session,
                          const std::optional<Tokenizer>& tokenizer,
-                         const GenerateSettings& settings, const Prompt& prompt,
-                         const GenerationOptions& options, const std::function<void()>& on_token) {
+                         const GenerateSettings& settings, CompletionRequest request,
+                         const std::string& prompt, const std::function<void()>& on_token) {
   note_interrupts();
-  TextsRun texts(settings, tokenizer, prompt, on_token);
-  CompletionRequest request = request_of(settings, prompt, options);
+  TextsRun texts(settings, tokenizer, prompt, request.n, on_token);
   RunEvents events = texts.events(request);
   if (session != nullptr) {
     CompletionRun run(*session, tokenizer, std::move(request), std::move(events));

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,15 +12,9 @@
 #include "gpt2/engine.h"
 #include "gpt2/generate.h"
 #include "gpt2/session.h"
+#include "requests/read/completion_request.h"
 
 namespace gpt2::cli {
-
-/// The text to continue.
-struct Prompt {
-  std::vector<TokenId> tokens;  ///< empty only after a state: otherwise, an empty prompt becomes
-                                ///< the end-of-text token
-  std::string text;             ///< the whole prompt as it was given; without a tokenizer, its ids
-};
 
 /// What was written.
 struct WrittenTexts {
@@ -31,13 +26,13 @@ struct WrittenTexts {
   GenerationResult last = {.finish_reason = FinishReason::cancelled, .tokens = {}};
 };
 
-/// Writes the texts that the settings ask for to standard output, in order: one text in `session`
-/// or, without one, all samples side by side, or the sequences of a beam search. Calls `on_token`
-/// for each new token. Ctrl-C ends all of them.
+/// Writes the texts of the request, which continue `prompt`, to standard output, in order: one text
+/// in `session` or, without one, all samples side by side, or the sequences of a beam search. Calls
+/// `on_token` for each new token. Ctrl-C ends all of them.
 WrittenTexts write_texts(const Engine& engine, Session* session,
                          const std::optional<Tokenizer>& tokenizer,
-                         const GenerateSettings& settings, const Prompt& prompt,
-                         const GenerationOptions& options, const std::function<void()>& on_token);
+                         const GenerateSettings& settings, CompletionRequest request,
+                         const std::string& prompt, const std::function<void()>& on_token);
 
 /// Throws Error unless the state of a session can be written to the file.
 void check_state_file(const std::filesystem::path& file);

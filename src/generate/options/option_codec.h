@@ -16,6 +16,7 @@
 
 #include "base/fail.h"
 #include "base/names.h"
+#include "base/names.h"
 #include "base/text.h"
 #include "gpt2/option_fields.h"
 
@@ -39,12 +40,14 @@ inline constexpr OptionRange kTokenIds = {0, std::numeric_limits<TokenId>::max()
 
 /// All that is known about the values of type T. A new type of option is one more specialization.
 ///
-///   read(nlohmann::json, range, value), read_text(word, range, value)
-///     return false, and may change `value`, if the JSON or the word has another form or a number
-///     outside the range; read_text() of a list adds one element
-///   write(value), write_text(value)
-///     return what they read; write_text() of a list returns words with spaces between them, and
-///     "none" if there is no value
+///   read(json, range, value)
+///     returns false, and may change `value`, if the JSON has another form or a number outside the
+///     range
+///   parse(word)
+///     returns a word of the command line as JSON that read() accepts or refuses; of a list, an
+///     element or, if the list is an object, an object with a member
+///   write(value)
+///     returns what read() reads
 ///   form(range)
 ///   check(name, range, value)
 ///     throws Error(invalid_argument), which begins with `name`, for a number out of range; absent
@@ -60,12 +63,11 @@ struct OptionCodec<bool> {
     if (from.is_boolean()) value = from.get<bool>();
     return from.is_boolean();
   }
-  static bool read_text(std::string_view word, const OptionRange&, bool& value) {
-    value = word == "true";
-    return value || word == "false";
+  static nlohmann::json parse(std::string_view word) {
+    if (word == "true" || word == "false") return word == "true";
+    return word;
   }
   static nlohmann::json write(bool value) { return value; }
-  static std::string write_text(bool value) { return value ? "true" : "false"; }
   static OptionForm form(const OptionRange&) {
     return {"boolean", "true or false", "", "true or false"};
   }
@@ -88,19 +90,22 @@ struct OptionCodec<Number> {
     constexpr double kExact = 9007199254740992.0;  // up to here, a double holds every whole number
     constexpr auto kLargest = static_cast<double>(std::numeric_limits<Number>::max());
     const double number = from.get<double>();
-    if (std::abs(number) > (kIsWhole ? kExact : kLargest)) return false;
+    const bool is_infinite = !kIsWhole && std::isinf(number);  // which some ranges allow
+    if (std::abs(number) > (kIsWhole ? kExact : kLargest) && !is_infinite) return false;
     if (kIsWhole && number != std::floor(number)) return false;
     value = static_cast<Number>(number);
     return kIsWhole ? range.contains(number) : range.contains(value);
   }
-  static bool read_text(std::string_view word, const OptionRange& range, Number& value) {
-    return read_number(word, value) && range.contains(value);
+  static nlohmann::json parse(std::string_view word) {
+    if (std::int64_t whole = 0; read_number(word, whole)) return whole;
+    if (std::uint64_t whole = 0; read_number(word, whole)) return whole;
+    if (double number = 0.0; read_number(word, number)) return number;
+    return word;
   }
   static nlohmann::json write(Number value) {
     if constexpr (std::is_same_v<Number, float>) return short_number(value);
     return value;
   }
-  static std::string write_text(Number value) { return concat(value); }
   static OptionForm form(const OptionRange& range) {
     const std::string text = range.text(kIsWhole);
     return {kIsWhole ? "integer" : "number", text, "N", text};
@@ -120,23 +125,14 @@ inline constexpr auto kNamesOf<EarlyStopping> = std::to_array<std::string_view>(
 template <class T>
 requires std::is_enum_v<T>
 struct OptionCodec<T> {
-  static nlohmann::json write(T value) {
-    const std::string name = write_text(value);
-    if (name == "true" || name == "false") return name == "true";
-    return name;
-  }
-  static std::string write_text(T value) { return std::string(name_in_list(value)); }
+  static nlohmann::json parse(std::string_view word) { return OptionCodec<bool>::parse(word); }
+  static nlohmann::json write(T value) { return parse(name_in_list(value)); }
   static bool read(const nlohmann::json& from, const OptionRange&, T& value) {
     for (std::size_t i = 0; i < kNamesOf<T>.size(); ++i) {
       value = static_cast<T>(i);
       if (write(value) == from) return true;
     }
     return false;
-  }
-  static bool read_text(std::string_view word, const OptionRange&, T& value) {
-    const std::optional<T> found = value_named<T>(word);
-    if (found) value = *found;
-    return found.has_value();
   }
   static OptionForm form(const OptionRange&) {
     OptionForm form = {"choice", "", words_of<T>(), listed_names<T>()};
@@ -153,14 +149,10 @@ struct OptionCodec<T> {
   }
 };
 
-// Splits "a=b" at the first separator. Returns false if there is none.
-inline bool split(std::string_view text, char separator, std::string_view& first,
-                  std::string_view& second) {
-  const std::size_t at = text.find(separator);
-  if (at == text.npos) return false;
-  first = text.substr(0, at);
-  second = text.substr(at + 1);
-  return true;
+// Splits "a=b" at the first separator. Without one, the second part is empty.
+inline std::pair<std::string_view, std::string_view> split(std::string_view text, char separator) {
+  const std::size_t at = std::min(text.find(separator), text.size());
+  return {text.substr(0, at), text.substr(std::min(at + 1, text.size()))};
 }
 
 // A list, each of whose elements is a word of the command line.
@@ -173,18 +165,11 @@ struct ListOf {
              return One::read(one, range, value.emplace_back());
            });
   }
-  static bool read_text(std::string_view word, const OptionRange& range, T& value) {
-    return One::read_text(word, range, value.emplace_back());
-  }
+  static nlohmann::json parse(std::string_view word) { return One::parse(word); }
   static nlohmann::json write(const T& value) {
     nlohmann::json list = nlohmann::json::array();
     for (const Element& one : value) list.push_back(One::write(one));
     return list;
-  }
-  static std::string write_text(const T& value) {
-    std::string text;
-    for (const Element& one : value) text += (text.empty() ? "" : " ") + One::write_text(one);
-    return text.empty() ? "none" : text;
   }
   static OptionForm form(const OptionRange& range) { return One::form(range); }
   static void check(std::string_view name, const OptionRange& range, const T& value) requires
@@ -209,22 +194,16 @@ struct Sequence {
   static bool read(const nlohmann::json& from, const OptionRange&, TokenIds& value) {
     return ListOf<TokenId>::read(from, kTokenIds, value) && !value.empty();
   }
-  static bool read_text(std::string_view word, const OptionRange&, TokenIds& value) {
-    value.clear();
+  static nlohmann::json parse(std::string_view word) {
+    nlohmann::json ids = nlohmann::json::array();
     for (std::size_t begin = 0; begin <= word.size();) {
       const std::size_t end = std::min(word.find(',', begin), word.size());
-      const std::string_view id = word.substr(begin, end - begin);
-      if (!OptionCodec<TokenId>::read_text(id, kTokenIds, value.emplace_back())) return false;
+      ids.push_back(OptionCodec<TokenId>::parse(word.substr(begin, end - begin)));
       begin = end + 1;
     }
-    return true;
+    return ids;
   }
   static nlohmann::json write(const TokenIds& value) { return value; }
-  static std::string write_text(const TokenIds& value) {
-    std::string text;
-    for (const TokenId id : value) text += concat(text.empty() ? "" : ",", id);
-    return text.empty() ? "none" : text;
-  }
   static OptionForm form(const OptionRange&) {
     return {"json", "an array of arrays of token ids, none of them empty", "IDS",
             "token ids such as 11,13", true};
@@ -256,16 +235,12 @@ struct OptionCodec<SequenceBias> {
     return from.is_array() && from.size() == 2 && Sequence::read(from[0], range, value.ids) &&
            OptionCodec<float>::read(from[1], range, value.bias);
   }
-  static bool read_text(std::string_view word, const OptionRange& range, SequenceBias& value) {
-    std::string_view ids, bias;
-    return split(word, '=', ids, bias) && Sequence::read_text(ids, range, value.ids) &&
-           OptionCodec<float>::read_text(bias, range, value.bias);
+  static nlohmann::json parse(std::string_view word) {
+    const auto [ids, bias] = split(word, '=');
+    return {Sequence::parse(ids), OptionCodec<float>::parse(bias)};
   }
   static nlohmann::json write(const SequenceBias& value) {
     return {value.ids, OptionCodec<float>::write(value.bias)};
-  }
-  static std::string write_text(const SequenceBias& value) {
-    return concat(Sequence::write_text(value.ids), "=", value.bias);
   }
   static OptionForm form(const OptionRange& range) {
     const std::string bias = concat("a bias from ", range.min, " to ", range.max);
@@ -285,14 +260,9 @@ using TokenBias = std::pair<TokenId, float>;
 
 template <>
 struct OptionCodec<TokenBias> {
-  static bool read_text(std::string_view word, const OptionRange& range, TokenBias& value) {
-    std::string_view id, bias;
-    return split(word, '=', id, bias) &&
-           OptionCodec<TokenId>::read_text(id, kTokenIds, value.first) &&
-           OptionCodec<float>::read_text(bias, range, value.second);
-  }
-  static std::string write_text(const TokenBias& value) {
-    return concat(value.first, "=", value.second);
+  static nlohmann::json parse(std::string_view word) {
+    const auto [id, bias] = split(word, '=');
+    return {{std::string(id), OptionCodec<float>::parse(bias)}};
   }
   static OptionForm form(const OptionRange& range) {
     const std::string from = concat(" from ", range.min, " to ", range.max);
@@ -312,7 +282,8 @@ struct OptionCodec<std::vector<TokenBias>> : ListOf<TokenBias> {
     value.clear();
     for (const auto& [key, bias] : from.items()) {
       value.emplace_back();
-      if (!OptionCodec<TokenId>::read_text(key, kTokenIds, value.back().first)) return false;
+      const nlohmann::json id = OptionCodec<TokenId>::parse(key);
+      if (!OptionCodec<TokenId>::read(id, kTokenIds, value.back().first)) return false;
       if (!OptionCodec<float>::read(bias, range, value.back().second)) return false;
     }
     return true;
@@ -332,14 +303,8 @@ struct OptionCodec<std::string> {
     if (from.is_string()) value = from.get<std::string>();
     return from.is_string() && !value.empty();
   }
-  static bool read_text(std::string_view word, const OptionRange&, std::string& value) {
-    value = word;
-    return !word.empty();
-  }
+  static nlohmann::json parse(std::string_view word) { return word; }
   static nlohmann::json write(const std::string& value) { return value; }
-  static std::string write_text(const std::string& value) {
-    return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  }
   static OptionForm form(const OptionRange&) {
     return {"texts", "a text or an array of texts, none of them empty", "TEXT", "a text", true};
   }
@@ -363,14 +328,11 @@ struct OptionCodec<ExponentialDecay> {
            OptionCodec<std::size_t>::read(from[0], kTokens, value.start) &&
            OptionCodec<double>::read(from[1], range, value.factor);
   }
-  static bool read_text(std::string_view word, const OptionRange& range, T& value) {
-    std::string_view start, factor;
-    return split(word, ',', start, factor) &&
-           OptionCodec<std::size_t>::read_text(start, kTokens, value.start) &&
-           OptionCodec<double>::read_text(factor, range, value.factor);
+  static nlohmann::json parse(std::string_view word) {
+    const auto [start, factor] = split(word, ',');
+    return {OptionCodec<std::size_t>::parse(start), OptionCodec<double>::parse(factor)};
   }
   static nlohmann::json write(const T& value) { return {value.start, value.factor}; }
-  static std::string write_text(const T& value) { return concat(value.start, ",", value.factor); }
   static OptionForm form(const OptionRange& range) {
     const std::string factor = concat("a factor from ", range.min, " to ", range.max);
     return {"json", "[start, factor] with " + factor, "START,FACTOR",
@@ -388,14 +350,9 @@ struct OptionCodec<std::optional<T>> {
   static bool read(const nlohmann::json& from, const OptionRange& range, std::optional<T>& value) {
     return OptionCodec<T>::read(from, kIsToken ? kTokenIds : range, value.emplace());
   }
-  static bool read_text(std::string_view word, const OptionRange& range, std::optional<T>& value) {
-    return OptionCodec<T>::read_text(word, kIsToken ? kTokenIds : range, value.emplace());
-  }
+  static nlohmann::json parse(std::string_view word) { return OptionCodec<T>::parse(word); }
   static nlohmann::json write(const std::optional<T>& value) {
     return value ? OptionCodec<T>::write(*value) : nlohmann::json(nullptr);
-  }
-  static std::string write_text(const std::optional<T>& value) {
-    return value ? OptionCodec<T>::write_text(*value) : "none";
   }
   static OptionForm form(const OptionRange& range) {
     if constexpr (kIsToken) return {"integer", "a token id", "ID", "a token id"};

@@ -44,6 +44,7 @@ class SamplingOptions(TypedDict, total=False):
     logit_bias: Dict[int, float]
     sequence_bias: Dict[Tuple[int, ...], float]
     no_repeat_ngram_size: int
+    bad_words: Sequence[str]
     bad_words_ids: Sequence[Sequence[int]]
     suppress_tokens: Sequence[int]
     begin_suppress_tokens: Sequence[int]

@@ -311,7 +311,7 @@ Json error_json(const Error& error) {
   Json body = error_json(error.what());
   if (const auto* const mistake = dynamic_cast<const RequestError*>(&error)) {
     if (!mistake->param().empty()) body["error"]["param"] = mistake->param();
-    body["error"]["code"] = mistake->kind();
+    if (mistake->kind() != nullptr) body["error"]["code"] = mistake->kind();
   }
   return body;
 }

@@ -81,18 +81,13 @@ void normalize(std::vector<float>& vector) {
 
 }  // namespace
 
-Json scoring_json(const ScoringRequest& request, const ScoringResult& result,
+Json scoring_json(const ScoringRequest& request, const ScoringResult& result, const Model& model,
                   const std::optional<Tokenizer>& tokenizer) {
-  if (!request.is_question()) return texts_json(request, result.texts, tokenizer);
-  return choices_json(request, result.choices, tokenizer);
-}
-
-Json line_json(const ScoringRequest& line, const ScoringResult& result, const Model& model,
-               const std::optional<Tokenizer>& tokenizer) {
-  if (line.is_question()) return scoring_json(line, result, tokenizer);
+  if (request.is_question()) return choices_json(request, result.choices, tokenizer);
+  if (!request.is_one) return texts_json(request, result.texts, tokenizer);
   const TextScore& score = result.texts.front();
-  const Perplexity found = checked_perplexity(model, tokenizer, line.texts.front(), score);
-  return text_json(line, found, score, 0, tokenizer);
+  const Perplexity found = checked_perplexity(model, tokenizer, request.texts.front(), score);
+  return text_json(request, found, score, 0, tokenizer);
 }
 
 Perplexity checked_perplexity(const Model& model, const std::optional<Tokenizer>& tokenizer,

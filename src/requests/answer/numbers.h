@@ -14,14 +14,10 @@
 namespace gpt2 {
 
 /// Returns the perplexity_json() of all texts together and {"texts": [that of each, with
-/// "logprobs"]}, or {"best", "best_per_token", "choices": [{"tokens", "logprob", ...}]}.
+/// "logprobs"]}, that of the only text, or {"best", "best_per_token", "choices": [{"tokens",
+/// "logprob", ...}]}. For one text, throws what checked_perplexity() throws.
 [[nodiscard]] Json scoring_json(const ScoringRequest& request, const ScoringResult& result,
-                                const std::optional<Tokenizer>& tokenizer);
-
-/// Returns the JSON of the line's only text, as scoring_json() has it, or of its question. Throws
-/// what checked_perplexity() throws.
-[[nodiscard]] Json line_json(const ScoringRequest& line, const ScoringResult& result,
-                             const Model& model, const std::optional<Tokenizer>& tokenizer);
+                                const Model& model, const std::optional<Tokenizer>& tokenizer);
 
 /// Returns the perplexity of one scored text. Throws Error if it is not finite, which means that
 /// the weights are damaged.

@@ -39,8 +39,24 @@ constexpr const char* kRoles[] = {"draws",        "limits_length", "penalizes",
                                   "names_tokens", "searches",      "reports"};
 constexpr const char* kOrigins[] = {"huggingface", "openai", "own"};
 
+// Returns the struct with these options: that of a request, or one that has its own defaults.
+template <class Part>
+Part part_of(const GenerationOptions& options) {
+  if constexpr (std::is_same_v<Part, GenerationOptions>) {
+    return options;
+  } else if constexpr (std::is_same_v<Part, SamplingOptions>) {
+    return options.sampling;
+  } else {
+    return {};
+  }
+}
+
+template <class Options, class T>
+Options options_of(const OptionField<Options, T>&);  // not defined: for decltype
+
 template <class Field, class Values>
-Json row_json(const Field& of_table, const Values& defaults, const Values& of_command) {
+Json row_json(const Field& of_table, const nlohmann::json& defaults, const Values& built_in,
+              const Values& of_command) {
   using T = typename Field::Value;
   const Field field = of_requests(of_table);
   const OptionForm form = OptionCodec<T>::form(field.range);
@@ -58,8 +74,10 @@ Json row_json(const Field& of_table, const Values& defaults, const Values& of_co
     row["max"] = field.range.max;
     row["also"] = field.range.also;
   }
+  row["in_search"] = effect_of(field).in_search;
+  row["in_drawing"] = effect_of(field).in_drawing;
   row["form"] = form.json;
-  row["default"] = OptionCodec<T>::write(defaults.*field.member);
+  row["default"] = defaults.value(field.name, OptionCodec<T>::write(built_in.*field.member));
   row["command_default"] = OptionCodec<T>::write(of_command.*field.member);
   row["help"] = field.help;
   return row;
@@ -108,15 +126,13 @@ std::unique_ptr<AnswerForm> own_form(AnswerHead, const std::optional<Tokenizer>&
   return std::make_unique<OwnAnswer>(tokenizer);
 }
 
-Json option_list(const GenerationOptions& defaults, const GenerationOptions& of_command) {
+Json option_list(bool is_own, const nlohmann::json& defaults) {
+  const GenerationOptions built_in = request_defaults(is_own), of_command = request_defaults();
   Json rows = Json::array();
-  for_each_generation_field(
-      [&](const auto& field) { rows.push_back(row_json(field, defaults, of_command)); });
-  for_each_sampling_field([&](const auto& field) {
-    rows.push_back(row_json(field, defaults.sampling, of_command.sampling));
+  for_each_option([&](const auto& field) {
+    using Values = decltype(options_of(field));
+    rows.push_back(row_json(field, defaults, part_of<Values>(built_in), part_of<Values>(of_command)));
   });
-  for_each_beam_field(
-      [&](const auto& field) { rows.push_back(row_json(field, BeamOptions{}, BeamOptions{})); });
   return rows;
 }
 

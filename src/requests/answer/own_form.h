@@ -45,11 +45,13 @@ void add_completion(Json& record, const CompletionRequest& request,
 ///   type              "boolean", "integer", "number", "choice", "texts", or "json" for any other
 ///   choices           the values of a choice
 ///   min, max, also    the range of an integer or a number
+///   in_search, in_drawing  see OptionEffect
 ///   form              what the value may be, in words
-///   default           the value in `defaults`, those of a request
-///   command_default   the value in `of_command`, those of `gpt2 generate`
+///   default           the value in `defaults` or, if they do not have it, the built-in default of
+///                     our own requests or of OpenAI's
+///   command_default   that of `gpt2 generate`
 ///   help              one line
-[[nodiscard]] Json option_list(const GenerationOptions& defaults,
-                               const GenerationOptions& of_command);
+[[nodiscard]] Json option_list(
+    bool is_own, const nlohmann::json& defaults = nlohmann::json::object());
 
 }  // namespace gpt2

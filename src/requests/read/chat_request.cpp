@@ -48,27 +48,26 @@ bool has_text(const json& value, const char* key, std::string_view text) {
 std::string read_content(const json& content, const std::string& name,
                          std::span<const std::string_view> types) {
   if (content.is_string()) return content.get<std::string>();
-  if (!content.is_array()) reject(name, ": expected a text, found ", content.type_name());
+  if (!content.is_array()) reject_member(name, "expected a text, found ", content.type_name());
   std::string text;
   for (std::size_t i = 0; i < content.size(); ++i) {
     const json& part = content[i];
     const auto is_type = [&](std::string_view type) { return has_text(part, "type", type); };
     if (std::ranges::none_of(types, is_type)) {
-      reject(name, "[", i, "]: expected a part of the type \"", types.front(),
-             "\": the model reads texts");
+      reject_member(concat(name, "[", i, "]"), "expected a part of the type \"", types.front(),
+                    "\": the model reads texts");
     }
     const auto found = part.find("text");
     if (found == part.end() || !found->is_string()) {
-      reject(name, "[", i, "].text: expected a text, found ",
-             found == part.end() ? "null" : found->type_name());
+      reject_member(concat(name, "[", i, "].text"), "expected a text, found ",
+                    found == part.end() ? "null" : found->type_name());
     }
     text += found->get_ref<const std::string&>();
   }
   return text;
 }
 
-std::vector<TokenId> dialog(const std::vector<Message>& messages, const TokenReader& reader,
-                            TokenId end) {
+std::vector<TokenId> dialog(const std::vector<Message>& messages, TokenReader& reader, TokenId end) {
   std::vector<TokenId> tokens;
   for (const auto& [role, content] : messages) {
     if (role == Role::system) continue;
@@ -102,10 +101,11 @@ std::vector<TokenId> prompt_of(Members& members, const std::vector<Message>& mes
 }
 
 void read_chat_logprobs(Members& members, CompletionRequest& request) {
-  request.with_logprobs = members.flag("logprobs").value_or(false);
+  // The table's "logprobs", which may be a default, is a number.
+  request.with_logprobs = members.has("logprobs") && *members.flag("logprobs");
   const auto top = members.count("top_logprobs", 0, kMaxTopLogprobs);
   if (top && !request.with_logprobs) {
-    reject("top_logprobs: needs \"logprobs\": true");
+    members.reject("top_logprobs", "needs \"logprobs\": true");
   }
   if (request.with_logprobs) request.options.top_logprobs = top.value_or(0);
 }
@@ -118,7 +118,7 @@ std::vector<Message> read_messages(Members& body, const char* list_name,
   std::vector<Message> messages;
   for (const json& one : list) {
     const std::string name = concat(list_name, "[", messages.size(), "]");
-    if (!one.is_object()) reject(name, ": expected an object, found ", one.type_name());
+    if (!one.is_object()) reject_member(name, "expected an object, found ", one.type_name());
     Members members(one, name + ".");
     if (members.text("type").value_or("message") != "message") {
       members.refuse("type", "\"message\", because the model has no other items");
@@ -138,7 +138,7 @@ void refuse_tools(Members& members) {
     const json* const value = members.find(name);
     if (value == nullptr || is_text(*value, "none")) continue;
     if (value->is_array() && value->empty()) continue;
-    reject(name, ": the model cannot do this: remove it");
+    members.reject(name, "the model cannot do this: remove it");
   }
   const json* const modalities = members.find("modalities");
   if (modalities != nullptr && *modalities != json::array({"text"})) {
@@ -154,30 +154,12 @@ void check_text_format(Members& members, const char* name) {
   }
 }
 
-// Returns a request with the context's defaults and no prompt yet.
-CompletionRequest begin_chat(const RequestContext& context) {
-  CompletionRequest request = {.options = context.defaults};
-  if (!context.limits_chats) request.options.max_new_tokens = kUnlimited;
-  return request;
-}
-
-// Adds the prompt that the messages become, and reads the limits of the answer, which `max_tokens`
-// names. Throws Error for other members that nobody has read. context.prompt_name is what the
-// messages are called. To be called last.
+// Adds the prompt that the messages become, and limits its answer. Throws RequestError for other
+// members that nobody has read. To be called last.
 void add_chat(CompletionRequest& request, Members& members, const std::vector<Message>& messages,
-              const RequestContext& context, const char* max_tokens) {
+              PromptFit fit, const RequestContext& context) {
   std::vector<TokenId> prompt = prompt_of(members, messages, context);
-  std::size_t& limit = request.options.max_new_tokens;
-  for (const char* const other : {"max_tokens", "max_new_tokens"}) {
-    members.refuse_both(max_tokens, other);
-  }
-  RequestContext own = context;
-  own.truncate = members.flag("truncate").value_or(context.truncate);
-  own.max_length = read_max_length(members, context.max_length);
-  if (const auto count = members.count(max_tokens, 0, kMaxOptionTokens)) {
-    limit = *count;
-    own.max_length.reset();
-  }
+  fit.read(members);
   members.refuse_others();
   if (context.chat == ChatForm::transcript) {
     request.options.stop.push_back(concat("\n", kUser));
@@ -185,8 +167,16 @@ void add_chat(CompletionRequest& request, Members& members, const std::vector<Me
   }
   // If the prompt loses its beginning, an answer without a limit gets half of the context.
   const std::size_t positions = context.config.n_positions;
+  std::size_t& limit = request.options.max_new_tokens;
   if (limit == kUnlimited) limit = prompt.size() > positions ? (positions + 1) / 2 : positions;
-  add_prompt(request, std::move(prompt), own);
+  add_prompt(request, std::move(prompt), fit, context);
+}
+
+// Returns a request without a prompt, whose answer is not limited unless a member says so.
+CompletionRequest begin_chat() {
+  CompletionRequest request = {.options = request_defaults(/*is_own=*/false)};
+  request.options.max_new_tokens = kUnlimited;
+  return request;
 }
 
 // Reads "input", a text or messages, after "instructions", which are a message of the system.
@@ -211,10 +201,10 @@ std::vector<Message> read_chat_input(Members& members) {
 void refuse_stored(Members& members) {
   for (const char* const name : {"previous_response_id", "conversation", "prompt"}) {
     if (members.find(name) == nullptr) continue;
-    reject(name, ": nothing is stored: give all messages as the \"input\"");
+    members.reject(name, "nothing is stored: give all messages as the \"input\"");
   }
   if (members.flag("background").value_or(false)) {
-    reject("background: nothing is stored: remove it");
+    members.reject("background", "nothing is stored: remove it");
   }
   const json* const include = members.find("include");
   if (include != nullptr && *include != json::array()) {
@@ -225,8 +215,8 @@ void refuse_stored(Members& members) {
 }  // namespace
 
 CompletionRequest read_chat_request(const json& body, const RequestContext& context) {
-  CompletionRequest request = begin_chat(context);
-  Members members(body);
+  CompletionRequest request = begin_chat();
+  Members members = Members::of_request(body, context.defaults);
   members.ignore({"user", "metadata", "store", "service_tier", "parallel_tool_calls",
                   "prompt_cache_key", "reasoning_effort", "safety_identifier", "verbosity"});
   static_cast<void>(members.text("model"));
@@ -238,15 +228,13 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   request.best_of = request.n;
   refuse_tools(members);
   check_text_format(members, "response_format");
-  RequestContext own = context;
-  own.prompt_name = "messages";
-  add_chat(request, members, messages, own, "max_completion_tokens");
+  add_chat(request, members, messages, {.name = "messages"}, context);
   return request;
 }
 
 CompletionRequest read_responses_request(const json& body, const RequestContext& context) {
-  CompletionRequest request = begin_chat(context);
-  Members members(body);
+  CompletionRequest request = begin_chat();
+  Members members = Members::of_request(body, context.defaults);
   members.ignore({"user", "metadata", "store", "service_tier", "parallel_tool_calls",
                   "prompt_cache_key", "prompt_cache_retention", "reasoning", "safety_identifier",
                   "stream_options", "max_tool_calls"});
@@ -263,10 +251,8 @@ CompletionRequest read_responses_request(const json& body, const RequestContext&
     check_text_format(of_text, "format");
     of_text.refuse_others();
   }
-  RequestContext own = context;
-  own.prompt_name = "input";
-  own.truncate = members.word("truncation", {"disabled", "auto"}) == 1 || context.truncate;
-  add_chat(request, members, messages, own, "max_output_tokens");
+  const bool truncates = members.word("truncation", {"disabled", "auto"}) == 1;
+  add_chat(request, members, messages, {.name = "input", .truncate = truncates}, context);
   return request;
 }
 

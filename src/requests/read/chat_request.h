@@ -11,7 +11,7 @@
 namespace gpt2 {
 
 /// Returns the request in the body, which is a JSON object, as a request with one prompt. Unless it
-/// sets max_tokens or max_completion_tokens, the answer may fill the context. Throws Error as
+/// or the defaults limit the answer, that may fill the context. Throws RequestError as
 /// read_completion_request() does.
 [[nodiscard]] CompletionRequest read_chat_request(const nlohmann::json& body,
                                                   const RequestContext& context);

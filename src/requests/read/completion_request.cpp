@@ -1,5 +1,6 @@
 #include "requests/read/completion_request.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -14,68 +15,65 @@ namespace {
 
 using nlohmann::json;
 
-// The name by which the request gives the number of texts.
-const char* name_of_n(Members& members) {
-  return members.find("num_return_sequences") != nullptr ? "num_return_sequences" : "n";
-}
-
 void read_best_of(Members& members, CompletionRequest& request, std::size_t most) {
   request.best_of = members.count("best_of", 1, most).value_or(request.n);
   if (request.best_of < request.n) {
-    reject("best_of: expected at least the number of \"", name_of_n(members), "\", ", request.n,
-           ", found ", request.best_of);
+    members.reject("best_of", "expected at least the number of \"",
+                   members.name("num_return_sequences"), "\", ", request.n, ", found ",
+                   request.best_of);
   }
   if (request.stream && request.best_of != request.n) {
-    reject("best_of: the best texts are known only at the end: remove \"stream\" or \"best_of\"");
+    members.reject("best_of",
+                   "the best texts are known only at the end: remove \"stream\" or \"best_of\"");
   }
   if (request.best_of != request.n && !request.options.top_logprobs) {
     request.options.top_logprobs = 0;  // to find the best
   }
 }
 
-// Throws Error for what has no effect without a beam search. num_return_sequences, another name of
-// "n", has one.
-void refuse_beam_options(Members& members) {
-  for_each_beam_field([&](const auto& field) {
-    const std::string_view name = field.name;
-    if (name == "num_beams" || name == "num_return_sequences") return;
-    if (members.find(field.name) == nullptr) return;
-    reject(name, ": needs \"num_beams\": give at least 2 beams");
-  });
-}
-
-// Throws Error for what a beam search, which does not draw, slide or search the text, would ignore.
-void check_beams(Members& members, const CompletionRequest& request) {
-  const auto refuse = [](bool is_set, const char* name) {
-    if (is_set) reject(name, ": cannot be combined with \"num_beams\": give only one of them");
+// Throws RequestError for what a beam search would ignore, or what has an effect only in one.
+void check_effects(Members& members, const CompletionRequest& request) {
+  const auto refuse = [&](const std::string& name) {
+    const json* const value = members.has(name) ? members.find(name) : nullptr;
+    if (value == nullptr || *value == json::array()) return;
+    if (!request.searches()) members.reject(name, "needs \"num_beams\": give at least 2 beams");
+    members.reject(name, "cannot be combined with \"num_beams\": ",
+                   members.has("num_beams")
+                       ? "give only one of them"
+                       : "leave it out, or give \"num_beams\" 1, because the default is a search");
   };
-  refuse(request.stream, "stream");
-  refuse(request.best_of != request.n, "best_of");
-  refuse(request.with_logprobs, "logprobs");
-  refuse(!request.options.stop.empty(), "stop");
-  refuse(members.find("overflow") != nullptr, "overflow");
-  refuse(members.flag("do_sample").value_or(false), "do_sample");
-  for_each_sampling_field([&](const auto& field) {
-    refuse(field.role == OptionRole::draws && members.find(field.name) != nullptr, field.name);
+  for_each_option([&](const auto& field) {
+    const OptionEffect effect = effect_of(field);
+    if (!(request.searches() ? effect.in_search : effect.in_drawing)) refuse(field.name);
   });
+  if (!request.searches()) return;
+  if (members.flag("do_sample").value_or(false)) refuse("do_sample");
+  if (request.stream) refuse("stream");
+  if (request.best_of != request.n) refuse("best_of");
+  for (const char* const name : {"prompt_lookup", "constant_draft", "max_draft_tokens"}) {
+    refuse(name);
+  }
 }
 
-void read_beams(Members& members, CompletionRequest& request) {
+void read_beams(Members& members, CompletionRequest& request, const RequestContext& context) {
   read_beam_options(members, request.beams);
-  if (request.beams.num_beams == 1) return refuse_beam_options(members);
-  for (const char* const name : {"max_tokens", "max_new_tokens"}) {  // at least one
-    static_cast<void>(members.count(name, 1, kMaxOptionTokens));
-  }
+  // A default of the number of texts counts where they differ, and not in a search of the request's.
+  const bool is_greedy = request.options.sampling.temperature == 0.0f && !request.searches();
+  const bool has_one_text = context.session || is_greedy || members.has("num_beams");
+  if (has_one_text && !members.has("num_return_sequences")) request.n = 1;
+  read_best_of(members, request, context.max_choices);
+  check_effects(members, request);
+  if (!request.searches()) return;
+  static_cast<void>(members.count("max_new_tokens", 1, kMaxOptionTokens));  // at least one
   request.beams.num_return_sequences = request.n;
   if (request.n > request.beams.num_beams) {
-    reject(name_of_n(members), ": expected at most the number of \"num_beams\", ",
-           request.beams.num_beams, ", found ", request.n);
+    members.reject("num_return_sequences", "expected at most the number of \"num_beams\", ",
+                   request.beams.num_beams, ", found ", request.n);
   }
-  check_beams(members, request);
 }
 
-// Reads the members of RequestContext::with_drafts.
-void read_draft_members(Members& members, GenerationOptions& options, const TokenReader& reader) {
+// Reads the members that only our own requests have.
+void read_own_members(Members& members, GenerationOptions& options, TokenReader& reader) {
   options.prompt_lookup = members.flag("prompt_lookup").value_or(false);
   options.constant_draft = members.flag("constant_draft").value_or(false);
   options.hash_logits = members.flag("hash_logits").value_or(false);
@@ -86,7 +84,79 @@ void read_draft_members(Members& members, GenerationOptions& options, const Toke
   }
 }
 
+// Throws RequestError for what needs more than the one text that a session has.
+void check_session(Members& members, const CompletionRequest& request) {
+  const auto refuse = [&](bool is_set, const char* name) {
+    if (is_set) members.reject(name, "a session has one text: leave it out");
+  };
+  refuse(request.searches(), "num_beams");
+  refuse(request.n > 1, "num_return_sequences");
+  refuse(request.best_of > 1, "best_of");
+  refuse(request.echo && request.with_logprobs, "echo");
+}
+
+// Reads a request without its prompts and what they need.
+void read_settings(Members& members, CompletionRequest& request, const RequestContext& context) {
+  read_request_options(members, request, context);
+  request.with_logprobs = request.options.top_logprobs.has_value();
+  read_answer_members(members, request, context);
+  read_beams(members, request, context);
+  request.echo = members.flag("echo").value_or(false);
+  if (context.session) check_session(members, request);
+  request.with_token_ids =
+      members.flag("return_token_ids").value_or(false) || !context.tokenizer;  // vLLM's
+}
+
+// Reads "prompt" or, in our own requests, "token_ids". OpenAI's default of a prompt that is null is
+// the end-of-text token, which begins a new text.
+std::vector<std::vector<TokenId>> read_prompts(const json& body, Members& members,
+                                               TokenReader& reader, std::size_t most,
+                                               bool is_own) {
+  if (is_own && members.has("token_ids")) return {reader.read_member(members, "prompt")};
+  if (body.contains("prompt") && !members.has("prompt")) return std::vector(1, std::vector<TokenId>());
+  return reader.read_list(members.need("prompt"), "prompt", most);
+}
+
+CompletionRequest read_request(const json& body, const RequestContext& context, bool is_own) {
+  CompletionRequest request = {.options = request_defaults(is_own)};
+  Members members = Members::of_request(body, context.defaults);
+  members.ignore({"user", "metadata", "store", "prompt_cache_key", "safety_identifier"});
+  static_cast<void>(members.text("model"));
+  if (members.has("suffix")) {
+    members.reject("suffix", "the model continues texts and cannot insert into them: remove it");
+  }
+  TokenReader reader = {context.tokenizer, context.config.vocab_size};
+  reader.read_settings(members);
+  reader.add_special_tokens = !context.session || context.session->position == 0;
+  const auto prompts = read_prompts(body, members, reader, context.max_prompts, is_own);
+  request.lost_bytes = reader.lost_bytes;
+  if (is_own) read_own_members(members, request.options, reader);
+  read_settings(members, request, context);
+  PromptFit fit;
+  fit.read(members);
+  members.refuse_others();
+  for (const std::vector<TokenId>& tokens : prompts) add_prompt(request, tokens, fit, context);
+  return request;
+}
+
+// Returns how many tokens a prompt that follows a session's text may have if it loses its
+// beginning.
+std::size_t room_in(const SessionRoom& session, const GenerationOptions& options) {
+  const std::size_t used = options.overflow == Overflow::slide ? options.keep : session.position;
+  return used < session.capacity ? session.capacity - used : 1;
+}
+
 }  // namespace
+
+const json RequestContext::kNoDefaults = json::object();
+
+void CompletionRequest::set_draft(const Model& model) {
+  if (searches()) {
+    throw RequestError("draft: cannot be combined with \"num_beams\": give only one of them",
+                       "draft");
+  }
+  options.draft = model;
+}
 
 GenerationOptions request_defaults(bool is_own) {
   GenerationOptions options = {.sampling = {.temperature = 0.8f, .top_k = 40}};
@@ -98,24 +168,28 @@ void read_request_options(Members& members, CompletionRequest& request,
                           const RequestContext& context,
                           std::initializer_list<std::string_view> left_out) {
   const json* const seed = members.find("seed");
-  request.draws_seed = seed == nullptr ? context.draws_seed : is_text(*seed, "random");
+  request.draws_seed = seed != nullptr && is_text(*seed, "random");
   std::vector<std::string_view> rows(left_out);
   if (request.draws_seed) {
     request.options.sampling.seed = random_seed();
     rows.emplace_back("seed");
   }
-  read_options(members, request.options, rows);
+  const Config& config = context.config;
+  read_options(members, request.options, config.vocab_size, rows);
+  // A slide makes room for a token of the prompt and for a new one.
+  static_cast<void>(members.count("keep", 0, std::max<std::size_t>(config.n_positions, 2) - 2));
+  if (std::ranges::count(rows, std::string_view("logprobs")) == 0) {
+    static_cast<void>(members.count("logprobs", 0, config.vocab_size));
+  }
+  read_bad_words(members, request.options.sampling, context.tokenizer);
 }
 
 void read_answer_members(Members& members, CompletionRequest& request,
                          const RequestContext& context) {
-  members.refuse_both("n", "num_return_sequences");
-  for (const char* const name : {"n", "num_return_sequences"}) {
-    request.n = members.count(name, 1, context.max_choices).value_or(request.n);
-  }
+  request.n = members.count("num_return_sequences", 1, context.max_choices).value_or(1);
   request.stream = members.flag("stream").value_or(false);
   if (const json* const options = members.find("stream_options")) {
-    if (!request.stream) reject("stream_options: needs \"stream\": true");
+    if (!request.stream) members.reject("stream_options", "needs \"stream\": true");
     if (!options->is_object()) members.refuse("stream_options", "an object");
     Members stream(*options, "stream_options.");
     stream.ignore({"include_obfuscation"});
@@ -124,51 +198,38 @@ void read_answer_members(Members& members, CompletionRequest& request,
   }
 }
 
-void add_prompt(CompletionRequest& request, std::vector<TokenId> tokens,
+void PromptFit::read(Members& members) {
+  truncate = members.flag("truncate").value_or(truncate);
+  max_length = members.count("max_length", 0, kMaxOptionTokens);
+  if (members.find("max_new_tokens") != nullptr) max_length.reset();
+}
+
+void add_prompt(CompletionRequest& request, std::vector<TokenId> tokens, const PromptFit& fit,
                 const RequestContext& context) {
   CompletionPrompt prompt = {.tokens = std::move(tokens),
                              .max_new_tokens = request.options.max_new_tokens};
   prompt.is_empty = prompt.tokens.empty();
-  if (prompt.is_empty) prompt.tokens = {first_token(context.tokenizer, context.config)};
-  request.truncated += fit_context(prompt.tokens, context.truncate, prompt.max_new_tokens,
-                                   context.config.n_positions, "truncate", context.prompt_name);
-  if (context.max_length) {
-    prompt.max_new_tokens = new_tokens(*context.max_length, prompt.tokens.size());
+  const std::size_t before = context.session ? context.session->position : 0;
+  if (prompt.is_empty && before == 0) {
+    prompt.tokens = {first_token(context.tokenizer, context.config)};
+  }
+  const std::size_t room = context.session && fit.truncate
+                               ? room_in(*context.session, request.options)
+                               : context.config.n_positions;
+  request.truncated +=
+      fit_context(prompt.tokens, fit.truncate, prompt.max_new_tokens, room, fit.name);
+  if (fit.max_length) {
+    prompt.max_new_tokens = new_tokens(*fit.max_length, before + prompt.tokens.size());
   }
   request.prompts.push_back(std::move(prompt));
 }
 
+CompletionRequest read_generate_request(const json& body, const RequestContext& context) {
+  return read_request(body, context, /*is_own=*/true);
+}
+
 CompletionRequest read_completion_request(const json& body, const RequestContext& context) {
-  CompletionRequest request = {.options = context.defaults};
-  Members members(body);
-  members.ignore({"user", "metadata", "store", "prompt_cache_key", "safety_identifier"});
-  static_cast<void>(members.text("model"));
-  if (members.find("suffix") != nullptr) {
-    reject("suffix: the model continues texts and cannot insert into them: remove it");
-  }
-  TokenReader reader = {context.tokenizer, context.config.vocab_size,
-                        [&](std::size_t lost, std::size_t) { request.lost_bytes += lost; }};
-  reader.read_settings(members);
-  // OpenAI's default of a prompt that is null is the end-of-text token, which begins a new text.
-  const bool is_null = body.contains("prompt") && members.find("prompt") == nullptr;
-  const auto prompts =
-      is_null ? std::vector(1, std::vector<TokenId>())
-              : reader.read_list(members.need("prompt"), "prompt", context.max_prompts);
-  if (context.with_drafts) read_draft_members(members, request.options, reader);
-  read_request_options(members, request, context);
-  request.with_logprobs = request.options.top_logprobs.has_value();
-  read_answer_members(members, request, context);
-  read_best_of(members, request, context.max_choices);
-  read_beams(members, request);
-  request.echo = members.flag("echo").value_or(false);
-  request.with_token_ids =
-      members.flag("return_token_ids").value_or(false) || !context.tokenizer;  // vLLM's
-  RequestContext own = context;
-  own.truncate = members.flag("truncate").value_or(context.truncate);
-  own.max_length = read_max_length(members, context.max_length);
-  members.refuse_others();
-  for (const std::vector<TokenId>& tokens : prompts) add_prompt(request, tokens, own);
-  return request;
+  return read_request(body, context, /*is_own=*/false);
 }
 
 }  // namespace gpt2

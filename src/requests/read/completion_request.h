@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <initializer_list>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@
 #include "gpt2/tokenizer.h"
 #include "requests/read/members.h"
 
-// Requests to OpenAI's completions API, as
+// Requests to continue prompts: our own, and those to OpenAI's completions API, as
 // https://platform.openai.com/docs/api-reference/completions documents them. Every further option
 // in the table of gpt2/option_fields.h can be set by its name.
 
@@ -31,22 +31,28 @@ enum class ChatForm {
   transcript,
 };
 
-/// The model that a request is for, and what applies to members that the request does not have.
+/// The session whose text a request continues.
+struct SessionRoom {
+  std::size_t position = 0;  ///< the number of tokens that it has
+  std::size_t capacity = 0;  ///< and of those that it has room for
+};
+
+/// What a reader cannot know from the request: the model, and the door.
 struct RequestContext {
   const std::optional<Tokenizer>& tokenizer;
   const Config& config;
-  const GenerationOptions& defaults;
-  std::optional<std::size_t> max_length = {};  ///< replaces max_new_tokens; includes the prompt
-  bool truncate = false;               ///< whether a prompt that is too long loses its beginning
-  const char* prompt_name = "prompt";  ///< the member that has the prompt
+
+  /// The members that a request has unless it sets them, in the names of the table: those of
+  /// --hf-defaults, and over these, those of the door. See merge_request().
+  const nlohmann::json& defaults = kNoDefaults;
+
   static constexpr std::size_t kMaxPrompts = 2048;  ///< as in OpenAI's API
   std::size_t max_prompts = kMaxPrompts;            ///< or other texts
   std::size_t max_choices = 128;                    ///< for each prompt, as in OpenAI's API
   ChatForm chat = ChatForm::transcript;
-  bool limits_chats = false;  ///< whether max_new_tokens limits a chat, too; else it may be endless
-  bool draws_seed = false;    ///< whether a request without a seed gets one at random
-  bool with_drafts = false;   ///< whether requests may have "prompt_lookup", "constant_draft",
-                              ///< "max_draft_tokens", "hash_logits" and "stop_tokens"
+  std::optional<SessionRoom> session = {};
+
+  static const nlohmann::json kNoDefaults;  ///< an empty object
 };
 
 /// A prompt to be continued.
@@ -74,14 +80,23 @@ struct CompletionRequest {
   bool with_token_ids = false;     ///< whether the answer has the ids of its tokens
   std::size_t lost_bytes = 0;      ///< bytes of the prompts for which the vocabulary has no tokens
   std::size_t truncated = 0;       ///< tokens at the beginning of prompts that were left out
+
+  [[nodiscard]] bool searches() const noexcept { return beams.num_beams > 1; }
+
+  /// Lets the model draft tokens. Throws RequestError for a beam search, which has no drafts.
+  void set_draft(const Model& model);
 };
 
-/// The defaults of requests at every door: a temperature of 0.8, the 40 likeliest tokens and,
-/// unless the kind of request is ours, OpenAI's 16 new tokens.
+/// The built-in defaults of requests at every door: a temperature of 0.8, the 40 likeliest tokens
+/// and, unless the kind of request is ours, OpenAI's 16 new tokens.
 [[nodiscard]] GenerationOptions request_defaults(bool is_own = true);
 
-/// Returns the request in the body, which is a JSON object. Throws Error for anything that the API
-/// would refuse, that the model cannot do, or whose name is unknown.
+/// Returns the request in the body, which is a JSON object in our own form. Throws RequestError for
+/// anything that the model cannot do, or whose name is unknown.
+[[nodiscard]] CompletionRequest read_generate_request(const nlohmann::json& body,
+                                                      const RequestContext& context);
+
+/// The same for the completions API, whose requests have no drafts and hashes.
 [[nodiscard]] CompletionRequest read_completion_request(const nlohmann::json& body,
                                                         const RequestContext& context);
 
@@ -90,12 +105,22 @@ void read_request_options(Members& members, CompletionRequest& request,
                           const RequestContext& context,
                           std::initializer_list<std::string_view> left_out = {});
 
-/// Reads "n" or "num_return_sequences", "stream" and "stream_options" into the request.
+/// Reads "num_return_sequences", "stream" and "stream_options" into the request.
 void read_answer_members(Members& members, CompletionRequest& request,
                          const RequestContext& context);
 
+/// How the prompts of a request fit into the context.
+struct PromptFit {
+  const char* name = "prompt";                 ///< the member that has the prompts
+  bool truncate = false;                       ///< whether a prompt may lose its beginning
+  std::optional<std::size_t> max_length = {};  ///< of a prompt and its text, if the request has it
+
+  /// Reads "truncate" and "max_length".
+  void read(Members& members);
+};
+
 /// Adds a prompt to the request: makes it fit into the context, and limits its text.
-void add_prompt(CompletionRequest& request, std::vector<TokenId> tokens,
+void add_prompt(CompletionRequest& request, std::vector<TokenId> tokens, const PromptFit& fit,
                 const RequestContext& context);
 
 }  // namespace gpt2

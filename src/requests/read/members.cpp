@@ -1,5 +1,7 @@
 #include "requests/read/members.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -9,8 +11,53 @@
 #include "generate/options/option_codec.h"
 
 namespace gpt2 {
+namespace {
 
 using nlohmann::json;
+
+struct NamePair {
+  std::string_view name, other;
+};
+
+// The other names that members have in OpenAI's APIs and in HuggingFace's generate().
+constexpr NamePair kOtherNames[] = {{"max_new_tokens", "max_tokens"},
+                                    {"max_new_tokens", "max_completion_tokens"},
+                                    {"max_new_tokens", "max_output_tokens"},
+                                    {"num_return_sequences", "n"},
+                                    {"stop", "stop_strings"}};
+
+// If a request has the first member, a default of the other one does not count.
+constexpr NamePair kReplacements[] = {{"max_new_tokens", "max_length"},
+                                      {"max_length", "max_new_tokens"},
+                                      {"temperature", "do_sample"}};
+
+// Calls visit(name) for the name of the table and then for the other names.
+template <class Visitor>
+void for_each_name(const std::string& name, const Visitor& visit) {
+  visit(name);
+  for (const NamePair& names : kOtherNames) {
+    if (names.name == name) visit(std::string(names.other));
+  }
+}
+
+// Removes the members that `over` replaces.
+void remove_replaced(json& defaults, const json& over) {
+  for (const auto& [written, value] : over.items()) {
+    if (value.is_null()) continue;
+    const std::string name = name_of_table(written);
+    defaults.erase(name);
+    for (const NamePair& names : kReplacements) {
+      if (names.name == name) defaults.erase(std::string(names.other));
+    }
+  }
+}
+
+}  // namespace
+
+std::string name_of_table(const std::string& name) {
+  const auto* const found = std::ranges::find(kOtherNames, name, &NamePair::other);
+  return std::string(found == std::end(kOtherNames) ? name : found->name);
+}
 
 void parse_object(json& object, std::string_view text, std::string_view what) {
   if (text.find_first_not_of(" \t\r") == text.npos) {
@@ -27,10 +74,56 @@ void parse_object(json& object, std::string_view text, std::string_view what) {
   if (!object.is_object()) reject(what, " is ", shown(object), "; expected an object");
 }
 
+void merge_request(json& defaults, const json& over) {
+  remove_replaced(defaults, over);
+  for (const auto& [written, value] : over.items()) {
+    if (!value.is_null()) defaults[name_of_table(written)] = value;
+  }
+}
+
+Members Members::of_request(const json& request, const json& defaults) {
+  Members members(request);
+  members.defaults_ = defaults;
+  remove_replaced(members.defaults_, request);
+  return members;
+}
+
 const json* Members::find(const std::string& name) {
-  known_.insert(name);
-  const auto member = object_.find(name);
-  return member == object_.end() || member->is_null() ? nullptr : &*member;
+  const json* found = nullptr;
+  std::string found_name;
+  for_each_name(name, [&](const std::string& one) {
+    known_.insert(one);
+    const auto member = object_.find(one);
+    if (member == object_.end() || member->is_null()) return;
+    if (found != nullptr) {
+      throw RequestError(
+          concat(path_, one, ": \"", found_name, "\" says the same: remove one of them"),
+          path_ + one);
+    }
+    found = &*member;
+    found_name = one;
+  });
+  if (found != nullptr) return found;
+  const auto by_default = defaults_.find(name);
+  return by_default == defaults_.end() ? nullptr : &*by_default;
+}
+
+bool Members::has(const std::string& name) {
+  static_cast<void>(find(name));
+  bool is_found = false;
+  for_each_name(name, [&](const std::string& one) {
+    const auto member = object_.find(one);
+    is_found = is_found || (member != object_.end() && !member->is_null());
+  });
+  return is_found;
+}
+
+std::string Members::name(const std::string& name) const {
+  std::string written = name;
+  for_each_name(name, [&](const std::string& one) {
+    if (object_.contains(one) && !object_[one].is_null()) written = one;
+  });
+  return path_ + written;
 }
 
 const json& Members::need(const std::string& name) {
@@ -42,9 +135,8 @@ const json& Members::need(const std::string& name) {
                      RequestError::kMissing);
 }
 
-void Members::refuse(const std::string& name, const std::string& expected) const {
-  reject(path_, name, ": expected ", expected, ", found ",
-         object_.at(name).dump(-1, ' ', true).substr(0, 60));
+void Members::refuse(const std::string& name, const std::string& expected) {
+  reject(name, "expected ", expected, ", found ", find(name)->dump(-1, ' ', true).substr(0, 60));
 }
 
 std::optional<std::string> Members::text(const std::string& name) {
@@ -80,11 +172,6 @@ std::size_t Members::word(const std::string& name, std::initializer_list<std::st
     expected += concat(expected.empty() ? "" : " or ", word);
   }
   refuse(name, expected);
-}
-
-void Members::refuse_both(const std::string& name, const std::string& other) {
-  if (find(name) == nullptr || find(other) == nullptr) return;
-  reject(path_, name, ": \"", other, "\" says the same: remove one of them");
 }
 
 void Members::refuse_others() const {

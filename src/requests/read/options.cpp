@@ -6,22 +6,28 @@
 
 #include "base/fail.h"
 #include "base/system/process.h"
+#include "generate/options/check_options.h"
 #include "generate/options/option_codec.h"
 #include "requests/read/completion_request.h"
 
 namespace gpt2 {
 namespace {
 
-// Sets the option of a row from the member with this name.
+// Sets the option of a row from the member with its name.
 template <class Field, class Values>
-void read_field(Members& members, const Field& row, Values& values, const char* name) {
-  const nlohmann::json* const value = members.find(name);
+void read_field(Members& members, const Field& row, Values& values, std::size_t vocab_size) {
+  const nlohmann::json* const value = members.find(row.name);
   if (value == nullptr) return;
   const Field field = of_requests(row);
   using Codec = OptionCodec<typename Field::Value>;
   if (!Codec::read(*value, field.range, values.*field.member)) {
-    const bool is_seed = std::string_view(name) == "seed";
-    members.refuse(name, concat(Codec::form(field.range).json, is_seed ? " or \"random\"" : ""));
+    const bool is_seed = std::string_view(row.name) == "seed";
+    members.refuse(row.name, concat(Codec::form(field.range).json, is_seed ? " or \"random\"" : ""));
+  }
+  try {
+    check_ids(members.name(row.name), values.*field.member, vocab_size);
+  } catch (const Error& error) {
+    throw RequestError(error.what(), members.name(row.name));
   }
 }
 
@@ -29,27 +35,17 @@ void read_field(Members& members, const Field& row, Values& values, const char* 
 
 bool is_option(std::string_view name) {
   bool is_found = false;
-  const auto compare = [&](const auto& field) { is_found = is_found || field.name == name; };
-  for_each_generation_field(compare);
-  for_each_sampling_field(compare);
-  for_each_beam_field(compare);
+  for_each_option([&](const auto& field) { is_found = is_found || field.name == name; });
   return is_found;
 }
 
-void read_options(Members& members, GenerationOptions& options,
+void read_options(Members& members, GenerationOptions& options, std::size_t vocab_size,
                   std::span<const std::string_view> left_out) {
   for_each_field(options, [&](const auto& field, auto& values) {
-    const std::string_view name = field.name;
-    if (std::ranges::count(left_out, name) != 0) return;
-    const char* const second = name == "stop"             ? "stop_strings"
-                               : name == "max_new_tokens" ? "max_tokens"
-                                                          : nullptr;
-    if (second != nullptr) {
-      members.refuse_both(second, field.name);
-      read_field(members, field, values, second);
-    }
-    read_field(members, field, values, field.name);
+    if (std::ranges::count(left_out, std::string_view(field.name)) != 0) return;
+    read_field(members, field, values, vocab_size);
   });
+  // By default, "do_sample" does not count beside the request's own temperature.
   if (!members.flag("do_sample").value_or(true)) options.sampling.temperature = 0.0f;
 }
 
@@ -59,23 +55,44 @@ std::uint64_t random_seed() {
   reject("this system gives no random numbers");
 }
 
+// Each text is forbidden both as it is and with a space before it, because the first token of a word
+// inside a text includes the space before it.
+void read_bad_words(Members& members, SamplingOptions& options,
+                    const std::optional<Tokenizer>& tokenizer) {
+  BadWords bad;
+  read_field(members, kBadWords, bad, 0);
+  if (bad.words.empty()) return;
+  if (!tokenizer) members.reject("bad_words", "there is no tokenizer: give \"bad_words_ids\"");
+  for (const std::string& word : bad.words) {
+    std::vector<std::string> forms = {word};
+    if (!word.starts_with(' ')) forms.push_back(' ' + word);
+    for (const std::string& form : forms) {
+      std::size_t lost = 0;
+      std::vector<TokenId> ids = tokenizer->encode(form, {.add_special_tokens = false}, &lost);
+      if (ids.empty() || lost != 0) {
+        members.reject("bad_words", "the model's vocabulary has no tokens for ", quote(form),
+                       ": leave it out, because the model cannot write it");
+      }
+      options.bad_words_ids.push_back(std::move(ids));
+    }
+  }
+}
+
 void read_beam_options(Members& members, BeamOptions& options) {
   members.ignore({"pad_token_id"});  // programs that use transformers give it
-  for_each_beam_field([&](const auto& field) { read_field(members, field, options, field.name); });
+  for_each_beam_field([&](const auto& field) {
+    // read_answer_members() reads this one, which is a number of texts without a search.
+    if (std::string_view(field.name) == "num_return_sequences") return;
+    read_field(members, field, options, 0);
+  });
 }
 
-std::optional<std::size_t> read_max_length(Members& members, std::optional<std::size_t> otherwise) {
-  const auto length = members.count("max_length", 0, kMaxOptionTokens);
-  for (const char* const name : {"max_tokens", "max_new_tokens"}) {
-    if (members.find(name) != nullptr) return std::nullopt;
-  }
-  return length ? length : otherwise;
-}
-
-std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens) {
-  if (max_length > prompt_tokens) return max_length - prompt_tokens;
-  reject("max_length: expected more than the number of the prompt's tokens, ", prompt_tokens,
-         ", found ", max_length, ": give max_new_tokens");
+nlohmann::json hf_defaults(const std::filesystem::path& model) {
+  const GenerationConfig config = GenerationConfig::load(model);
+  nlohmann::json defaults = request_json(config);
+  defaults.erase("do_sample");
+  if (!config.do_sample) defaults["temperature"] = 0;
+  return defaults;
 }
 
 nlohmann::ordered_json request_json(const GenerationConfig& config) {

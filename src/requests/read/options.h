@@ -2,14 +2,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "gpt2/generate.h"
 #include "gpt2/generation_config.h"
 #include "gpt2/option_fields.h"
+#include "gpt2/tokenizer.h"
 #include "requests/read/members.h"
 
 // The options of a request, whose names are those of HuggingFace's generate() and of OpenAI's API.
@@ -34,30 +38,68 @@ void for_each_field(GenerationOptions& generation, const Visitor& visit) {
   for_each_sampling_field([&](const auto& field) { visit(field, generation.sampling); });
 }
 
+/// Whether an option has an effect in a beam search, and in a text that is drawn. A beam search does
+/// not draw tokens, slide the context, search the text or report log-probabilities.
+struct OptionEffect {
+  bool in_search, in_drawing;
+};
+template <class Field>
+[[nodiscard]] constexpr OptionEffect effect_of(const Field& field) {
+  const std::string_view name = field.name;
+  if (field.role == OptionRole::searches) {
+    return {true, name == "num_beams" || name == "num_return_sequences"};
+  }
+  const bool is_of_drawing = field.role == OptionRole::draws ||
+                             field.role == OptionRole::reports || name == "stop" ||
+                             name == "overflow" || name == "keep";
+  return {!is_of_drawing, true};
+}
+
+/// Texts that a request has in place of token ids; read_bad_words() turns them into bad_words_ids.
+struct BadWords {
+  std::vector<std::string> words = {};
+};
+inline constexpr OptionField kBadWords = {
+    "bad_words",
+    &BadWords::words,
+    {},
+    OptionRole::names_tokens,
+    OptionOrigin::own,
+    "Never write the tokens of TEXT, with or without a space before it"};
+
+/// Calls visit(field) for each option of a request, in the order of the table.
+template <class Visitor>
+void for_each_option(const Visitor& visit) {
+  for_each_generation_field(visit);
+  for_each_sampling_field(visit);
+  visit(kBadWords);
+  for_each_beam_field(visit);
+}
+
+/// Reads "bad_words". Throws RequestError without a tokenizer, and for a text for which it has no
+/// tokens.
+void read_bad_words(Members& members, SamplingOptions& options,
+                    const std::optional<Tokenizer>& tokenizer);
+
 /// Returns whether the table has a row with this name.
 [[nodiscard]] bool is_option(std::string_view name);
 
-/// Sets the options that the object has, by the names of the table, "max_tokens", "stop_strings"
-/// and "do_sample". Does not read the rows that are `left_out`. Throws Error for a value that an
-/// option cannot have. Combinations of options are checked only when the text begins.
-void read_options(Members& members, GenerationOptions& options,
+/// Sets the options that the request has, but for the rows that are `left_out`, and those that it
+/// does not have to their defaults. "do_sample": false is a temperature of 0. Throws RequestError
+/// for a value that an option cannot have in a model with this vocabulary. Combinations of options
+/// are checked only when the text begins.
+void read_options(Members& members, GenerationOptions& options, std::size_t vocab_size,
                   std::span<const std::string_view> left_out = {});
+
+/// The same for the options of beam search.
+void read_beam_options(Members& members, BeamOptions& options);
 
 /// Returns a seed from the system's random numbers: of 32 bits only, because a short number is
 /// easier to type again.
 [[nodiscard]] std::uint64_t random_seed();
 
-/// Sets the options of beam search that the object has. Throws Error as read_options() does.
-void read_beam_options(Members& members, BeamOptions& options);
-
-/// Returns the max length of a text together with its prompt: "max_length" or, if it is absent,
-/// `otherwise`. Returns nothing if the object limits only the new tokens.
-[[nodiscard]] std::optional<std::size_t> read_max_length(Members& members,
-                                                         std::optional<std::size_t> otherwise = {});
-
-/// Returns how many tokens may follow the prompt if the prompt and the text may have `max_length`
-/// tokens together. Throws Error if there is no room for any.
-[[nodiscard]] std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens);
+/// Returns the defaults of requests that --hf-defaults takes from the model's generation config.
+[[nodiscard]] nlohmann::json hf_defaults(const std::filesystem::path& model);
 
 /// Returns the settings as a request, without those that a request has by default.
 [[nodiscard]] nlohmann::ordered_json request_json(const GenerationConfig& config);

@@ -15,6 +15,7 @@ namespace {
 using nlohmann::json;
 
 TokenReader reader_of(Members& members, const RequestContext& context) {
+  members.ignore({"model", "user", "id"});
   TokenReader reader = {context.tokenizer, context.config.vocab_size};
   reader.read_settings(members);
   reader.read_bos(members, context.config);
@@ -54,8 +55,36 @@ void read_changes(InspectionRequest& request, Members& members, ChangeKind kind,
       members.refuse(name, "a list of places");
     }
     const std::string text = place.is_string() ? place.get<std::string>() : place.dump();
-    request.changes.push_back(read_change(kind, text, config, name));
+    try {
+      request.changes.push_back(read_change(kind, text, config, name));
+    } catch (const Error& error) {
+      throw RequestError(error.what(), name);
+    }
   }
+}
+
+ChoiceQuestion read_question(Members& members, TokenReader& reader, const Config& config) {
+  ChoiceQuestion question = {reader.with_bos(reader.read_json(members.need("context"), "context")),
+                             {}};
+  const nlohmann::json& choices = members.need("choices");
+  if (!choices.is_array() || choices.empty()) {
+    members.reject("choices", "expected a list with a choice or more, found ",
+                   choices.is_array() ? "none" : choices.type_name());
+  }
+  for (const nlohmann::json& choice : choices) {
+    const std::string name = concat("choices[", question.choices.size(), "]");
+    question.choices.push_back(reader.read_json(choice, name));
+  }
+  question.check(config);
+  return question;
+}
+
+void check_scored_length(std::size_t tokens) {
+  if (tokens >= 2) return;
+  throw RequestError(concat("expected a text of two tokens or more, because nothing predicts the "
+                            "first one; found ",
+                            tokens),
+                     "text");
 }
 
 }  // namespace
@@ -75,67 +104,31 @@ bool ScoringRequest::has_same_options(const ScoringRequest& other) const {
   return key(*this) == key(other);
 }
 
-void check_scored_length(std::size_t tokens) {
-  if (tokens >= 2) return;
-  reject("expected a text of two tokens or more, because nothing predicts the first one; found ",
-         tokens);
-}
-
-ChoiceQuestion read_question(Members& members, const TokenReader& reader, const Config& config) {
-  ChoiceQuestion question = {reader.with_bos(reader.read_json(members.need("context"), "context")),
-                             {}};
-  const nlohmann::json& choices = members.need("choices");
-  if (!choices.is_array() || choices.empty()) {
-    reject("choices: expected a list with a choice or more, found ",
-           choices.is_array() ? "none" : choices.type_name());
-  }
-  for (const nlohmann::json& choice : choices) {
-    const std::string name = concat("choices[", question.choices.size(), "]");
-    question.choices.push_back(reader.read_json(choice, name));
-  }
-  question.check(config);
-  return question;
-}
-
 ScoringRequest read_texts_to_score(const json& body, const RequestContext& context) {
-  Members members(body);
-  const TokenReader reader = reader_of(members, context);
-  ScoringRequest request = {
-      .texts = reader.read_list(members.need("texts"), "texts", context.max_prompts)};
+  Members members = Members::of_request(body, context.defaults);
+  TokenReader reader = reader_of(members, context);
+  ScoringRequest request = {.is_one = members.has("text") || members.has("token_ids")};
+  if (!request.is_one && !members.has("texts")) {
+    throw RequestError("expected \"texts\", \"text\" or \"token_ids\", found none of them", "texts",
+                       RequestError::kMissing);
+  }
+  request.texts = request.is_one
+                      ? std::vector(1, reader.read_member(members, "text"))
+                      : reader.read_list(members.need("texts"), "texts", context.max_prompts);
+  request.lost_bytes = reader.lost_bytes;
   for (auto& text : request.texts) text = reader.with_bos(std::move(text));
+  if (request.is_one) check_scored_length(request.texts[0].size());
   read_text_options(members, context.config, request);
   members.refuse_others();
   return request;
 }
 
 ScoringRequest read_choices_to_score(const json& body, const RequestContext& context) {
-  Members members(body);
-  ScoringRequest request = {
-      .question = read_question(members, reader_of(members, context), context.config)};
+  Members members = Members::of_request(body, context.defaults);
+  TokenReader reader = reader_of(members, context);
+  ScoringRequest request = {.question = read_question(members, reader, context.config)};
+  request.lost_bytes = reader.lost_bytes;
   read_logprobs(members, context.config, request);
-  members.refuse_others();
-  return request;
-}
-
-ScoringRequest read_line_to_score(Members& members, TokenReader reader, const Config& config,
-                                  std::optional<std::size_t> top_logprobs) {
-  reader.read_bos(members, config);
-  const bool is_question = members.find("choices") != nullptr;
-  for (const char* const prompt : {"prompt", "token_ids"}) {
-    if (members.find(prompt) == nullptr) continue;
-    reject("\"", prompt, "\", which is continued, and \"", is_question ? "choices" : "text",
-           "\", which is scored, exclude each other: remove one of them");
-  }
-  ScoringRequest request;
-  if (is_question) {
-    request.question = read_question(members, reader, config);
-  } else {
-    request.texts = {reader.with_bos(reader.read_json(members.need("text"), "text"))};
-    check_scored_length(request.texts[0].size());
-    request.with_logprobs = top_logprobs.has_value();
-    request.options.top_logprobs = top_logprobs.value_or(0);
-    read_text_options(members, config, request);
-  }
   members.refuse_others();
   return request;
 }
@@ -149,12 +142,19 @@ std::size_t EmbeddingRequest::tokens() const {
 EmbeddingRequest read_embedding_request(const json& body, const RequestContext& context) {
   const Config& config = context.config;
   EmbeddingRequest request;
-  Members members(body);
+  Members members = Members::of_request(body, context.defaults);
   members.ignore({"user"});
   static_cast<void>(members.text("model"));
   TokenReader reader = {context.tokenizer, config.vocab_size};
   reader.read_settings(members);
-  request.inputs = reader.read_list(members.need("input"), "input", context.max_prompts);
+  std::string name = members.has("token_ids") ? "token_ids" : "text";
+  if (members.has(name)) {
+    request.inputs = {reader.read_member(members, "text")};
+  } else {
+    name = "input";
+    request.inputs = reader.read_list(members.need("input"), "input", context.max_prompts);
+  }
+  request.lost_bytes = reader.lost_bytes;
   request.is_base64 = members.word("encoding_format", {"float", "base64"}) == 1;
   request.options.pooling = static_cast<Pooling>(members.word("pooling", {"mean", "last"}));
   request.options.layer = members.count("layer", 0, config.n_layer);
@@ -162,18 +162,19 @@ EmbeddingRequest read_embedding_request(const json& body, const RequestContext& 
   members.refuse_others();
   const bool is_list = request.inputs.size() > 1;
   for (std::size_t i = 0; i < request.inputs.size(); ++i) {
-    check_length(request.inputs[i].size(), is_list ? concat("input[", i, "]") : "input", config);
+    check_length(request.inputs[i].size(), is_list ? concat("input[", i, "]") : name, config);
   }
   return request;
 }
 
 InspectionRequest read_inspection_request(const json& body, const RequestContext& context) {
   InspectionRequest request;
-  Members members(body);
+  Members members = Members::of_request(body, context.defaults);
   members.ignore({"model"});
   TokenReader reader = {context.tokenizer, context.config.vocab_size};
   reader.read_settings(members);
   request.tokens = reader.read_json(members.need("prompt"), "prompt");
+  request.lost_bytes = reader.lost_bytes;
   request.top = members.count("top", 1, 100).value_or(request.top);
   request.with_attention = members.flag("attention").value_or(true);
   for (const ChangeKind kind : kChangeKinds) read_changes(request, members, kind, context.config);

@@ -24,7 +24,9 @@ struct ScoringRequest {
   std::vector<std::vector<TokenId>> texts = {};
   ChoiceQuestion question = {};  ///< without choices if there are texts
   ScoreOptions options = {};     ///< resolved, without `progress`
+  bool is_one = false;           ///< whether the answer is that of the only text
   bool with_logprobs = false;    ///< whether the result has the log-probability of each token
+  std::size_t lost_bytes = 0;    ///< for which the vocabulary has no tokens
 
   [[nodiscard]] bool is_question() const noexcept { return !question.choices.empty(); }
 
@@ -41,30 +43,16 @@ struct ScoringResult {
   std::vector<ChoiceScore> choices = {};
 };
 
-/// Throws Error unless a text has at least two tokens.
-void check_scored_length(std::size_t tokens);
-
-/// Reads "context" and "choices", which are texts or lists of token ids. Throws Error if the model
-/// cannot score them.
-[[nodiscard]] ChoiceQuestion read_question(Members& members, const TokenReader& reader,
-                                           const Config& config);
-
 /// Reads {"texts": a text or token ids, or a list of these, "context": tokens of a window,
-/// "stride": tokens, "logprobs": number, "add_bos": bool}. Throws Error for any other object.
+/// "stride": tokens, "logprobs": number, "add_bos": bool}. A single text, which needs two tokens,
+/// may be the member "text" or "token_ids" instead. Throws RequestError for any other object.
 [[nodiscard]] ScoringRequest read_texts_to_score(const nlohmann::json& body,
                                                  const RequestContext& context);
 
 /// Reads {"context": a text or token ids, "choices": a list of these, "logprobs": number,
-/// "add_bos": bool}. Throws Error for any other object, and if a choice is too long.
+/// "add_bos": bool}. Throws RequestError for any other object, and if a choice is too long.
 [[nodiscard]] ScoringRequest read_choices_to_score(const nlohmann::json& body,
                                                    const RequestContext& context);
-
-/// Reads a line: an object with "context" and "choices", or with "text" and maybe "context",
-/// "stride" and "logprobs", whose default is `top_logprobs`; both may have "add_bos". Throws Error
-/// for any other member, and for a text of fewer than two tokens.
-[[nodiscard]] ScoringRequest read_line_to_score(Members& members, TokenReader reader,
-                                                const Config& config,
-                                                std::optional<std::size_t> top_logprobs);
 
 /// Texts to turn into vectors, as https://platform.openai.com/docs/api-reference/embeddings
 /// documents it.
@@ -72,12 +60,14 @@ struct EmbeddingRequest {
   std::vector<std::vector<TokenId>> inputs = {};
   EmbedOptions options = {};  ///< "pooling" and "layer", which OpenAI's API does not have
   bool is_base64 = false;     ///< whether vectors are written as base64 of their floats
+  std::size_t lost_bytes = 0; ///< for which the vocabulary has no tokens
 
   [[nodiscard]] std::size_t tokens() const;  ///< of all texts
 };
 
-/// Returns the request in the body, which is a JSON object. Throws Error for anything that the API
-/// would refuse, and for a text that is empty or longer than the context.
+/// Returns the request in the body, which is a JSON object. A single text may be the member "text"
+/// or "token_ids" in place of "input". Throws RequestError for anything that the API would refuse,
+/// and for a text that is empty or longer than the context.
 [[nodiscard]] EmbeddingRequest read_embedding_request(const nlohmann::json& body,
                                                       const RequestContext& context);
 
@@ -86,6 +76,7 @@ struct InspectionRequest {
   std::vector<TokenId> tokens = {};
   std::size_t top = 5;                   ///< the length of the lists
   bool with_attention = true;            ///< whether the report has the attention weights
+  std::size_t lost_bytes = 0;            ///< for which the vocabulary has no tokens
   std::vector<PassChange> changes = {};  ///< by kind; compared with the pass without them
 };
 

@@ -48,26 +48,30 @@ std::vector<TokenId> TokenReader::with_bos(std::vector<TokenId> tokens) const {
   return tokens;
 }
 
-std::vector<TokenId> TokenReader::read(const std::string& text) const {
+std::vector<TokenId> TokenReader::read(const std::string& text) {
   if (!tokenizer) return parse_tokens(text, vocab_size);
   std::size_t lost = 0;
   std::vector<TokenId> tokens =
-      tokenizer->encode(text, {.parse_special = !split_special_tokens}, &lost);
-  if (note_lost) note_lost(lost, text.size());
+      tokenizer->encode(text,
+                        {.parse_special = !split_special_tokens,
+                         .add_special_tokens = add_special_tokens},
+                        &lost);
+  lost_bytes += lost;
   check_tokens(tokens, vocab_size, "the text", tokenizer);
   return tokens;
 }
 
 std::vector<TokenId> TokenReader::read_ids(const json& value, const std::string& name) const {
   if (!value.is_array()) {
-    reject(name, ": expected a list of token ids, found ", value.type_name());
+    reject_member(name, "expected a list of token ids, ",
+                  tokenizer ? "" : "as there is no tokenizer, ", "found ", value.type_name());
   }
   const OptionRange range = {0.0, static_cast<double>(vocab_size - 1)};
   std::vector<TokenId> tokens;
   for (const json& id : value) {
     std::size_t token = 0;
     if (!OptionCodec<std::size_t>::read(id, range, token)) {
-      reject(name, "[", tokens.size(), "]: expected a token id from 0 to ", vocab_size - 1,
+      reject_member(concat(name, "[", tokens.size(), "]"), "expected a token id from 0 to ", vocab_size - 1,
              ", found ", id.dump(-1, ' ', true).substr(0, 40));
     }
     tokens.push_back(static_cast<TokenId>(token));
@@ -75,25 +79,43 @@ std::vector<TokenId> TokenReader::read_ids(const json& value, const std::string&
   return tokens;
 }
 
-std::vector<TokenId> TokenReader::read_json(const json& value, const std::string& name) const {
+std::vector<TokenId> TokenReader::read_json(const json& value, const std::string& name) {
   if (tokenizer && value.is_string()) return read(value.get_ref<const std::string&>());
   if (tokenizer && !value.is_array()) {
-    reject(name, ": expected a text or a list of token ids, found ", value.type_name());
+    reject_member(name, "expected a text or a list of token ids, found ", value.type_name());
   }
   return read_ids(value, name);
 }
 
+std::vector<TokenId> TokenReader::read_member(Members& members, const std::string& name) {
+  const json* const text = members.find(name);
+  const json* const ids = members.find("token_ids");
+  if ((text != nullptr) == (ids != nullptr)) {
+    throw RequestError(concat("expected either \"", name, "\" or \"token_ids\", found ",
+                              text != nullptr ? "both: leave one out" : "neither"),
+                       name);
+  }
+  if (ids != nullptr) return read_ids(*ids, "token_ids");
+  if (!tokenizer && text->is_string()) {
+    throw RequestError(
+        concat("there is no tokenizer for \"", name, "\": give \"token_ids\""), name);
+  }
+  return read_json(*text, name);
+}
+
 std::vector<std::vector<TokenId>> TokenReader::read_list(const json& value, const std::string& name,
-                                                         std::size_t most) const {
+                                                         std::size_t most) {
   if (!value.is_string() && !value.is_array()) {
-    reject(name, ": expected a text, a list of token ids, or a list of these, found ",
+    reject_member(name, "expected a text, a list of token ids, or a list of these, found ",
            value.type_name());
   }
   if (value.is_string() || (!value.empty() && value[0].is_number())) {
     return {read_json(value, name)};
   }
   if (value.empty() || value.size() > most) {
-    reject(name, ": expected a list of 1 to ", most, " elements, found ", value.size());
+    reject_member(name, "expected ",
+                  most == 1 ? "one text" : concat("a list of 1 to ", most, " elements"),
+                  ", found a list of ", value.size());
   }
   std::vector<std::vector<TokenId>> texts;
   for (const json& one : value) {
@@ -114,12 +136,12 @@ TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& con
 }
 
 std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,
-                        std::size_t n_positions, const char* option, const char* param) {
+                        std::size_t n_positions, const char* param) {
   if (tokens.size() <= n_positions) return 0;
   if (!truncate) {
     throw RequestError(
         concat("the prompt has ", tokens.size(), " tokens, but the model takes at most ",
-               n_positions, ": shorten it, or give ", option, " to leave out its beginning"),
+               n_positions, ": shorten it, or give \"truncate\" to leave out its beginning"),
         param, RequestError::kTooLong);
   }
   const std::size_t room = max_new_tokens < n_positions ? max_new_tokens : 1;
@@ -129,12 +151,17 @@ std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t
   return removed;
 }
 
+std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens) {
+  if (max_length > prompt_tokens) return max_length - prompt_tokens;
+  reject_member("max_length", "expected more than the number of the prompt's tokens, ",
+                prompt_tokens, ", found ", max_length, ": give \"max_new_tokens\"");
+}
+
 void check_length(std::size_t tokens, const std::string& name, const Config& config) {
   if (tokens > 0 && tokens <= config.n_positions) return;
-  const std::string message =
-      concat(name, ": expected a text of 1 to ", config.n_positions, " tokens, found ", tokens);
-  if (tokens > 0) throw RequestError(message, name, RequestError::kTooLong);
-  reject(message);
+  throw RequestError(concat(name, ": expected a text of 1 to ", config.n_positions,
+                            " tokens, found ", tokens),
+                     name, tokens > 0 ? RequestError::kTooLong : nullptr);
 }
 
 }  // namespace gpt2

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -16,7 +15,7 @@
 namespace gpt2 {
 
 /// Parses token ids that are separated by white space or commas, without or with the brackets that
-/// programs print around a list. Throws Error for a second list, and for a word that is not a
+/// programs print around a list. Throws RequestError for a second list, and for a word that is not a
 /// number from 0 to count - 1; `before` is the number of ids before this text.
 [[nodiscard]] std::vector<TokenId> parse_tokens(std::string text, std::size_t count,
                                                 std::size_t before = 0);
@@ -26,55 +25,65 @@ struct TokenReader {
   const std::optional<Tokenizer>& tokenizer;
   std::size_t vocab_size;
 
-  /// Unless it is empty, called for each text with the number of its bytes for which the vocabulary
-  /// has no tokens, which may be 0, and the number of all its bytes.
-  std::function<void(std::size_t lost, std::size_t bytes)> note_lost = {};
-
   /// Whether text that reads like a special token is encoded as plain characters.
   bool split_special_tokens = false;
+
+  /// Whether a text gets the tokens that the tokenizer puts at its beginning and end.
+  bool add_special_tokens = true;
 
   /// The token that with_bos() puts before a text.
   std::optional<TokenId> bos = {};
 
+  /// The bytes of the texts that were read for which the vocabulary has no tokens.
+  std::size_t lost_bytes = 0;
+
   /// Reads the member "split_special_tokens" of a request.
   void read_settings(Members& members);
 
-  /// Reads the member "add_bos". Throws Error if it is true and the model has no end-of-text token.
+  /// Reads the member "add_bos". Throws RequestError if it is true and the model has no end-of-text token.
   void read_bos(Members& members, const Config& config);
 
   /// Returns the tokens of a text that is scored, with `bos` before them.
   [[nodiscard]] std::vector<TokenId> with_bos(std::vector<TokenId> tokens) const;
 
-  /// Returns the tokens of a text. Throws Error if one of them is not in the model's vocabulary.
-  [[nodiscard]] std::vector<TokenId> read(const std::string& text) const;
+  /// Returns the tokens of a text. Throws RequestError if one of them is not in the model's vocabulary.
+  [[nodiscard]] std::vector<TokenId> read(const std::string& text);
 
-  /// Returns the tokens of a list of token ids. `name` is its name in messages. Throws Error for
+  /// Returns the tokens of a list of token ids. `name` is its name in messages. Throws RequestError for
   /// any other value.
   [[nodiscard]] std::vector<TokenId> read_ids(const nlohmann::json& value,
                                               const std::string& name) const;
 
   /// The same for a text or a list of token ids.
   [[nodiscard]] std::vector<TokenId> read_json(const nlohmann::json& value,
-                                               const std::string& name) const;
+                                               const std::string& name);
+
+  /// Returns the tokens of the member `name`, which is a text or a list of token ids, or of the
+  /// member "token_ids". Throws RequestError unless there is one of them.
+  [[nodiscard]] std::vector<TokenId> read_member(Members& members, const std::string& name);
 
   /// The same for a text, a list of token ids, or a list of 1 to `most` of these.
   [[nodiscard]] std::vector<std::vector<TokenId>> read_list(const nlohmann::json& value,
                                                             const std::string& name,
-                                                            std::size_t most) const;
+                                                            std::size_t most);
 };
 
-/// Returns the end-of-text token, which stands for an empty prompt. Throws Error if the model has
+/// Returns the end-of-text token, which stands for an empty prompt. Throws RequestError if the model has
 /// none.
 [[nodiscard]] TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& config);
 
 /// Handles a prompt that is longer than the context. With `truncate`, removes tokens from its
 /// beginning, so that there is room for max_new_tokens or, if the context is not larger than that,
-/// for one token. Without `truncate`, throws Error, which calls the option by `option`. `param` is
-/// the member of a request that has the prompt, or "". Returns how many tokens were removed.
+/// for one token. Without `truncate`, throws RequestError about `param`, the member that has the
+/// prompt. Returns how many tokens were removed.
 std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,
-                        std::size_t n_positions, const char* option, const char* param = "");
+                        std::size_t n_positions, const char* param);
 
-/// Throws Error unless a text, in the member `name` of a request, has 1 to n_positions tokens.
+/// Returns how many tokens may follow the prompt if the prompt and the text may have `max_length`
+/// tokens together. Throws RequestError if there is no room for any.
+[[nodiscard]] std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens);
+
+/// Throws RequestError unless a text, in the member `name` of a request, has 1 to n_positions tokens.
 void check_length(std::size_t tokens, const std::string& name, const Config& config);
 
 }  // namespace gpt2

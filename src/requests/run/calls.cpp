@@ -99,7 +99,7 @@ std::vector<Json> score_lines(const Engine& engine, const std::optional<Tokenize
                               const std::function<void(double)>& progress) {
   std::vector<Json> records;
   for (const ScoringResult& result : run_scoring(engine, lines, progress)) {
-    records.push_back(line_json(*lines[records.size()], result, engine.model(), tokenizer));
+    records.push_back(scoring_json(*lines[records.size()], result, engine.model(), tokenizer));
   }
   return records;
 }
@@ -131,7 +131,7 @@ Json tokenize(const nlohmann::json& body, const std::optional<Tokenizer>& tokeni
               const Config& config) {
   Members members(body);
   members.ignore({"model"});
-  TokenReader reader = {tokenizer, config.vocab_size, nullptr};
+  TokenReader reader = {tokenizer, config.vocab_size};
   reader.read_settings(members);
   const nlohmann::json& prompt = members.need("prompt");
   const std::vector<TokenId> tokens = reader.read_json(prompt, "prompt");
@@ -154,7 +154,7 @@ Json detokenize(const nlohmann::json& body, const std::optional<Tokenizer>& toke
                 const Config& config) {
   Members members(body);
   members.ignore({"model"});
-  const TokenReader reader = {tokenizer, config.vocab_size, nullptr};
+  const TokenReader reader = {tokenizer, config.vocab_size};
   const std::vector<TokenId> tokens = reader.read_ids(members.need("tokens"), "tokens");
   members.refuse_others();
   if (!tokenizer) reject("tokens: the model has no tokenizer that could decode them");

@@ -20,8 +20,8 @@ namespace gpt2 {
     const Engine& engine, std::span<const ScoringRequest* const> requests,
     const std::function<void(double)>& progress = {});
 
-/// Scores lines together, each with one text or one question, and returns the line_json() of each.
-/// Throws what run_scoring() and line_json() throw. REQUIRES: all lines have the same options.
+/// Scores lines together and returns the scoring_json() of each. Throws what run_scoring() and
+/// scoring_json() throw. REQUIRES: all lines have the same options.
 [[nodiscard]] std::vector<Json> score_lines(const Engine& engine,
                                             const std::optional<Tokenizer>& tokenizer,
                                             std::span<const ScoringRequest* const> lines,

@@ -115,8 +115,8 @@ std::unique_ptr<Run> run_of(const RunKind&, ScoringRequest request, const RunCon
         const ScoringRequest* const requests[] = {shared.get()};
         return std::move(run_scoring(engine, requests, progress).front());
       },
-      [shared, tokenizer = of.tokenizer](const ScoringResult& result) {
-        return scoring_json(*shared, result, tokenizer);
+      [shared, model = of.engine.model(), tokenizer = of.tokenizer](const ScoringResult& result) {
+        return scoring_json(*shared, result, model, tokenizer);
       });
 }
 
@@ -161,17 +161,22 @@ InspectionRequest read_page_request(const json& body, const RequestContext& cont
 }
 
 constexpr RunKind kKinds[] = {
-    {"generate", read_as<read_completion_request>, own_form, /*is_own=*/true},
-    {"completions", read_as<read_completion_request>, completion_form, false, "cmpl-"},
-    {"chat", read_texts_as<read_chat_request>, chat_form, false, "chatcmpl-"},
-    {"responses", read_texts_as<read_responses_request>, responses_form, false, "resp_"},
-    {"embeddings", read_as<read_embedding_request>},
-    {"score", read_as<read_texts_to_score>, nullptr, /*is_own=*/true},
-    {"choices", read_as<read_choices_to_score>},
-    {"inspect", read_as<read_inspection_request>},
-    {kPageKind, read_as<read_page_request>}};
+    {"generate", "", read_as<read_generate_request>, own_form, /*is_own=*/true},
+    {"completions", "/v1/completions", read_as<read_completion_request>, completion_form, false,
+     "cmpl-"},
+    {"chat", "/v1/chat/completions", read_texts_as<read_chat_request>, chat_form, false,
+     "chatcmpl-"},
+    {"responses", "/v1/responses", read_texts_as<read_responses_request>, responses_form, false,
+     "resp_"},
+    {"embeddings", "/v1/embeddings", read_as<read_embedding_request>},
+    {"score", "", read_as<read_texts_to_score>, nullptr, /*is_own=*/true},
+    {"choices", "", read_as<read_choices_to_score>},
+    {"inspect", "", read_as<read_inspection_request>},
+    {kPageKind, "/inspect", read_as<read_page_request>}};
 
 }  // namespace
+
+std::span<const RunKind> run_kinds() { return kKinds; }
 
 const RunKind& run_kind(std::string_view name) {
   std::string names;

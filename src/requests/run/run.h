@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -127,6 +128,7 @@ using Request =
 /// A kind of run.
 struct RunKind {
   std::string_view name;
+  std::string_view path;  ///< at which the server has it, and the "url" in a batch; "": none
 
   /// Reads a request, which is a JSON object. Throws Error for anything that is wrong with it.
   Request (*read)(const nlohmann::json& body, const RequestContext& context);
@@ -137,6 +139,9 @@ struct RunKind {
   bool is_own = false;         ///< whether it is ours, and max_new_tokens is that of the command
   const char* id_prefix = "";  ///< of the answer's id
 };
+
+/// All kinds of runs.
+[[nodiscard]] std::span<const RunKind> run_kinds();
 
 /// Returns the kind: "generate", "completions", "chat", "responses", "embeddings", "score",
 /// "choices", "inspect" or "inspect_page", whose answer is the page as a JSON string. Throws Error

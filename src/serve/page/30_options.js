@@ -108,10 +108,5 @@ function valuesOf() {
   return new Map([...options.values()].map((row) => [row.name, valueOf(row)]));
 }
 
-// Whether an option has an effect: a beam search does not draw, and only it has beams.
-function isUsed(row, values) {
-  if (values.get("num_beams") === "1") {
-    return row.role !== "searches" || row.name === "num_return_sequences";
-  }
-  return row.role !== "draws" && !["stop", "overflow", "keep", "logprobs"].includes(row.name);
-}
+// Whether an option has an effect.
+const isUsed = (row, values) => values.get("num_beams") === "1" ? row.in_drawing : row.in_search;

@@ -4,7 +4,7 @@ const quoted = (text) => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replace
 
 // Returns the arguments that set an option to a value. Which form they have follows from the value.
 function argumentsOf(row, value) {
-  const name = "--" + (row.name === "num_return_sequences" ? nameOfCount() : row.name).replaceAll("_", "-");
+  const name = "--" + row.name.replaceAll("_", "-");
   if (row.type === "boolean") return [name];
   if (row.type === "integer" || row.type === "number") return [`${name}=${value}`];
   const parsed = JSON.parse(value);
@@ -17,8 +17,6 @@ function argumentsOf(row, value) {
   if (parsed.every(Number.isFinite)) return [`${name}=${parsed.join()}`];
   return parsed.map((one) => Array.isArray(one[0]) ? `${name}=${one[0].join()}=${one[1]}` : `${name}=${one.join()}`);
 }
-
-const nameOfCount = () => state.request.values.get("num_beams") === "1" ? "samples" : "num_return_sequences";
 
 // Shows the command. If tokens are given that the text of the prompt and the prefix does not have,
 // the command reads and writes token ids.

@@ -1,0 +1,238 @@
+#include "cli/options/request_options.h"
+
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+#include <type_traits>
+#include <vector>
+
+#include "base/fail.h"
+#include "cli/terminal/console.h"
+#include "gpt2/generation_config.h"
+
+namespace gpt2::cli {
+namespace {
+
+using nlohmann::json;
+
+// The options whose names are not those of their members.
+constexpr std::pair<std::string_view, std::string_view> kOptionNames[] = {
+    {"do_sample", "--greedy"},
+    {"num_return_sequences", "--samples"},
+    {"prompt_lookup", "--draft"},
+    {"draft", "--draft"}};
+
+// Returns the option that puts this member into a request.
+std::string option_of(std::string_view member) {
+  for (const auto& [name, option] : kOptionNames) {
+    if (name == member) return std::string(option);
+  }
+  return option_name(member);
+}
+
+// The command's defaults, of which the help shows those that are numbers.
+template <class Visitor>
+void for_each_default(const Visitor& visit) {
+  GenerationOptions defaults = request_defaults();
+  for_each_field(defaults, [&](const auto& field, const auto& values) {
+    using Codec = OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>;
+    visit(field, Codec::write(values.*field.member));
+  });
+  visit(kBadWords, json::array());
+}
+
+void add_fields(Options& options, OptionRole role, json& request,
+                std::initializer_list<std::string_view> left_out = {}) {
+  for_each_default([&](const auto& field, const json& by_default) {
+    const bool is_left_out = std::ranges::count(left_out, std::string_view(field.name)) != 0;
+    if (field.role == role && !is_left_out) add_row(options, field, by_default, request);
+  });
+}
+
+void add_seed(Options& options, json& request, bool may_be_random) {
+  const auto set = [&request](const std::string& text) {
+    if (text == "random") {
+      request["seed"] = text;
+    } else {
+      request["seed"] = Options::parse_number<std::uint64_t>("--seed", text,
+                                                             {0, 18446744073709551615.0});
+    }
+  };
+  const char* const help = may_be_random ? "Different numbers give different texts; 'random' draws "
+                                           "a number and prints it (default 0)"
+                                         : "Different numbers give different texts (default 0)";
+  options.add("-s,--seed", "N", help, set);
+}
+
+// Calls visit(field, default) for each option that /set can change, by role.
+template <class Visitor>
+void for_each_row(const Visitor& visit) {
+  using enum OptionRole;
+  for (const OptionRole role : {draws, limits_length, penalizes, names_tokens}) {
+    for_each_default([&](const auto& field, const json& by_default) {
+      if (field.role == role) visit(field, by_default);
+    });
+  }
+}
+
+// Calls visit(field) for the option with this name.
+template <class Visitor>
+void with_row(const std::string& name, const Visitor& visit) {
+  std::string wanted = name;
+  std::ranges::replace(wanted, '-', '_');
+  bool is_found = false;
+  for_each_row([&](const auto& field, const json&) {
+    if (wanted != field.name) return;
+    is_found = true;
+    visit(field);
+  });
+  if (!is_found) reject("no option ", quote(name), ": /set lists the options");
+}
+
+// Returns the texts in a value: strings of JSON or, without quotes, one text, which may have the
+// same escapes, such as \\n.
+std::vector<std::string> texts_in(const char* option, const std::string& value) {
+  std::istringstream stream(value.starts_with('"') ? value : '"' + value + '"');
+  std::vector<std::string> texts;
+  try {
+    for (json text; (stream >> std::ws).peek() != EOF;) {
+      stream >> text;
+      texts.push_back(text.get<std::string>());
+    }
+    return texts;
+  } catch (const json::exception&) {
+    reject(option, ": expected texts in quotes such as \"\\n\" \"Tom:\", found ", quote(value));
+  }
+}
+
+// Returns the words of a value, each of which add_word() takes.
+std::vector<std::string> words_in(const char* option, const OptionForm& form,
+                                  const std::string& value) {
+  if (!form.is_list) return {form.word.empty() && value.empty() ? "true" : value};
+  if (form.word == "TEXT") return texts_in(option, value);
+  std::istringstream words(value);
+  std::vector<std::string> list(std::istream_iterator<std::string>(words), {});
+  return list.empty() ? std::vector<std::string>{""} : list;
+}
+
+}  // namespace
+
+Option& add_number_member(Options& options, const std::string& names, json& request,
+                          const std::string& help) {
+  std::string member = names.substr(names.find_first_not_of('-'));
+  std::ranges::replace(member, '-', '_');
+  return options.add(names, "N", help, [member, &request](const std::string& word) {
+    request[member] = OptionCodec<double>::parse(word);
+  });
+}
+
+void add_field(Options& options, std::string_view name, json& request,
+               std::optional<OptionRange> range) {
+  for_each_default([&](auto field, const json& by_default) {
+    if (field.name != name) return;
+    field.range = range.value_or(field.range);
+    add_row(options, field, by_default, request);
+  });
+}
+
+void add_writing_options(Options& options, json& request, bool of_one_text) {
+  options.begin_group("How tokens are drawn");
+  add_fields(options, OptionRole::draws, request, {"seed", "sequence"});
+  add_seed(options, request, of_one_text);
+  if (of_one_text) add_field(options, "sequence", request);
+  options
+      .add("--greedy", "",
+           "Always take the most likely token, as with --temperature 0; then --top-k, --seed and "
+           "so on have no effect",
+           [&request](const std::string&) { request["do_sample"] = false; })
+      .excluded = {"--temperature"};
+
+  options.begin_group("How long the text is");
+  add_fields(options, OptionRole::limits_length, request);
+  options.at("--stop").excluded = {"--tokens"};
+  options.at("--keep").needed = "--overflow";
+  options.at("--ignore-eos").excluded = {"--min-new-tokens", "--min-length",
+                                         "--exponential-decay-length-penalty"};
+
+  options.begin_group("Less repetition");
+  add_fields(options, OptionRole::penalizes, request);
+  options.begin_group("Single tokens and their scores");
+  add_fields(options, OptionRole::names_tokens, request);
+  options.at("--bad-words").excluded = {"--tokens"};
+}
+
+void add_beam_options(Options& options, json& request) {
+  for_each_beam_field([&](const auto& field) {
+    if (std::string_view(field.name) == "num_return_sequences") return;
+    const auto by_default = OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>::write(
+        BeamOptions().*field.member);
+    add_row(options, field, by_default, request);
+  });
+}
+
+Option& add_samples(Options& options, json& request, const std::string& help) {
+  const auto set = [&request](const std::string& text) {
+    request["num_return_sequences"] = Options::parse_number<std::size_t>(
+        "--samples", text, {1, GenerationConfig::kMaxSamples});
+  };
+  return options.add("--num-return-sequences,--samples", "N", help + " (default 1)", set);
+}
+
+void add_hf_defaults(Options& options, bool& has_hf_defaults) {
+  options.add_switch("--hf-defaults", has_hf_defaults,
+                     "For options not given, use generation_config.json, as HuggingFace's "
+                     "generate() does");
+}
+
+// Besides the member that the error is about, messages name other members in quotes.
+void refuse_request(const RequestError& error, const json& given) {
+  std::string message = error.what();
+  const bool is_given = given.contains(name_of_table(error.param()));
+  if (const std::size_t at = message.find(error.param()); is_given) {
+    message.replace(at, error.param().size(), option_of(error.param()));
+  }
+  for (std::size_t begin = 0; (begin = message.find('"', begin)) != message.npos; ++begin) {
+    const std::size_t end = message.find('"', begin + 1);
+    const std::string name = message.substr(begin + 1, end - begin - 1);
+    if (end == message.npos || !(gpt2::is_option(name) || name == "truncate")) continue;
+    message.replace(begin, end + 1 - begin, option_of(name));
+  }
+  if (is_given) throw UsageError(message);
+  throw Error(error.code(), message);
+}
+
+void set_option(json& request, const std::string& name, const std::string& value) {
+  with_row(name, [&](const auto& field) {
+    if (name == "seed" && value == "random") {
+      request["seed"] = value;
+      return;
+    }
+    const OptionForm form = OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>::form(
+        field.range);
+    json changed = json::object();  // the values of a list replace those before
+    for (const std::string& word : words_in(field.name, form, value)) {
+      if (add_word(changed, field, word)) continue;
+      reject(field.name, ": expected ", form.text, ", found ", quote(word));
+    }
+    merge_request(request, changed);
+  });
+}
+
+void unset_option(json& request, const std::string& name) {
+  with_row(name, [&](const auto& field) { request.erase(field.name); });
+}
+
+std::string option_values(const json& request, const json& defaults) {
+  std::string text;
+  for_each_row([&](const auto& field, const json& by_default) {
+    const bool is_set = request.contains(field.name);
+    const json value = is_set ? request[field.name] : defaults.value(field.name, by_default);
+    const std::string shown = value.empty()       ? "none"
+                              : value.is_string() ? value.get<std::string>()
+                                                  : value.dump();
+    text += format("%c %-33s %s\n", is_set ? '*' : ' ', field.name, shown.c_str());
+  });
+  return text + "* set by you; /unset OPTION takes it back\n";
+}
+
+}  // namespace gpt2::cli

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <filesystem>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "cli/options/options.h"
+#include "generate/options/option_codec.h"
+#include "requests/read/completion_request.h"
+#include "requests/read/options.h"
+
+// Options that put members into a request, which is a JSON object in the names of the table. What
+// an option may be is checked when the request is read; here, only whether a word is a value at all.
+
+namespace gpt2::cli {
+
+/// Sets the member of a row to a word or, if it is a list, adds the word to it. Returns false, and
+/// may change the member, if the word is no value of the option.
+template <class Row>
+bool add_word(nlohmann::json& request, const Row& field, const std::string& word) {
+  using Codec = OptionCodec<typename Row::Value>;
+  nlohmann::json& member = request[field.name];
+  nlohmann::json value = Codec::parse(word);
+  if (!Codec::form(field.range).is_list) {
+    member = std::move(value);
+  } else if (value.is_object()) {
+    member.update(value);
+  } else {
+    member.push_back(std::move(value));
+  }
+  typename Row::Value read = {};
+  return Codec::read(member, field.range, read);
+}
+
+/// Adds the option of a row, which puts the member into the request. The help shows the default
+/// value, which is a number.
+template <class Row>
+Option& add_row(Options& options, const Row& field, const nlohmann::json& by_default,
+                nlohmann::json& request) {
+  const OptionForm form = OptionCodec<typename Row::Value>::form(field.range);
+  const std::string name = option_name(field.name);
+  std::string help = field.help;
+  if (by_default.is_number()) help += concat(" (default ", by_default.dump(), ")");
+  if (form.is_list) help += "; may be repeated";
+  const auto set = [=, &request](const std::string& word) {
+    if (add_word(request, field, word)) return;
+    throw UsageError(name, "expected " + form.text + ", found " + quote(word));
+  };
+  const std::string names = name == "--max-new-tokens" ? "-n," + name : name;
+  Option& option = options.add(names, form.word, help, set);
+  option.is_repeatable = form.is_list;
+  return option;
+}
+
+/// Adds an option that puts a number into the request, which checks it.
+Option& add_number_member(Options& options, const std::string& names, nlohmann::json& request,
+                          const std::string& help);
+
+/// Adds the option of one row. `range` replaces the range of the row.
+void add_field(Options& options, std::string_view field, nlohmann::json& request,
+               std::optional<OptionRange> range = {});
+
+/// Adds the options that determine how the next token is chosen and when a text ends, in groups.
+/// With `of_one_text`, these include --sequence and --seed random.
+void add_writing_options(Options& options, nlohmann::json& request, bool of_one_text);
+
+/// Adds the options of beam search, but for the number of texts.
+void add_beam_options(Options& options, nlohmann::json& request);
+
+/// Adds --samples, which --num-return-sequences is another name of.
+Option& add_samples(Options& options, nlohmann::json& request, const std::string& help);
+
+/// Adds --hf-defaults.
+void add_hf_defaults(Options& options, bool& has_hf_defaults);
+
+/// Throws the mistake in a request in the command's words, with the names of options in place of
+/// those of members: a UsageError if `given`, what the options have put into the request, has the
+/// member that is wrong, and else an Error.
+[[noreturn]] void refuse_request(const RequestError& error, const nlohmann::json& given);
+
+/// Returns read(), which reads a request, or calls refuse_request().
+template <class Read>
+auto read_arguments(const nlohmann::json& given, const Read& read) -> decltype(read()) {
+  try {
+    return read();
+  } catch (const RequestError& error) {
+    refuse_request(error, given);
+  }
+}
+
+// The options that /set of a talk can change are those that choose tokens and end texts. They have
+// the names of the table in gpt2/option_fields.h, such as top_k, which may also be written as
+// top-k.
+
+/// Puts an option into the request. A switch may have the value "". A list takes all its values at
+/// once; texts may be strings of JSON, such as "\n" "Tom:". Throws Error for a name that is unknown,
+/// and for a value that the option cannot have.
+void set_option(nlohmann::json& request, const std::string& name, const std::string& value);
+
+/// Erases an option from the request. Throws Error for a name that is unknown.
+void unset_option(nlohmann::json& request, const std::string& name);
+
+/// Returns a line for each option with its value: that of the request or else of `defaults`. A star
+/// marks those that the request sets.
+[[nodiscard]] std::string option_values(const nlohmann::json& request,
+                                        const nlohmann::json& defaults);
+
+}  // namespace gpt2::cli
