@@ -1,5 +1,5 @@
 """Tests how transformers loads models and writes texts: from_pretrained(), streamers,
-generation_config, pipelines; and progress. support.py says how it is run.
+generation_config; and progress. support.py says how it is run.
 
 Expected ids come from tests/data/bundled_model.json, which PyTorch has made.
 """
@@ -10,7 +10,7 @@ import tempfile
 from unittest import mock
 
 import support
-from support import MODEL, linked_model, main
+from support import MODEL, main
 
 import gpt2cpp
 
@@ -89,8 +89,6 @@ class PretrainedTest(ModelTest):
             for option in ("dtype", "torch_dtype"):
                 model = load("tellers/tales", threads=1, **{option: dtype})
                 self.assertEqual((model.dtype, model.threads), (name, 1))
-        pipe = gpt2cpp.pipeline(model="tellers/tales", dtype="float32")
-        self.assertEqual(pipe.model.dtype, "f32")
 
 
 class Recorder:
@@ -206,62 +204,24 @@ class ProgressTest(ModelTest):
         self.assertEqual((text.token_ids, text.finish_reason), (self.ids[:4], "cancelled"))
 
 
-class PipelineTest(ModelTest):
-    def test_a_text(self):
-        pipe = gpt2cpp.pipeline("text-generation", model=self.model)
-        # The bundled model's config asks for nothing, so transformers writes 20 tokens greedily.
-        whole, new = [{"generated_text": self.prompt + self.text}], [{"generated_text": self.text}]
-        self.assertEqual(pipe(self.prompt), whole)
-        self.assertEqual(pipe(self.prompt, return_full_text=False), new)
-        bare = gpt2cpp.pipeline(model=self.model, return_full_text=False, batch_size=8,
-                                truncation=True, num_return_sequences=1, on_error="raise")
-        self.assertEqual(bare(self.prompt), new)
-        self.assertEqual(bare(self.prompt, return_full_text=True), whole)
-        cut = self.model.tokenizer.decode(self.ids[:3])
-        for options in ({"max_new_tokens": 3}, {"max_length": 7}):
-            one = [{"generated_text": self.prompt + cut}]
-            self.assertEqual(pipe([self.prompt, self.prompt], **options), [one, one])
-        self.assertEqual(pipe([]), [])
-        self.assertEqual([len(texts) for texts in pipe([self.prompt] * 2, num_return_sequences=3,
-                                                       num_beams=3, max_new_tokens=2)], [3, 3])
-
-    def test_the_config_of_a_model_has_options_for_the_task(self):
-        # As the config.json of GPT-2 on the hub, whose pipeline draws 50 tokens by default.
-        with open(f"{MODEL}/config.json") as file:
-            config = json.load(file)
-        config["task_specific_params"] = {"text-generation": {"do_sample": True, "max_length": 50}}
-        with linked_model(config=config) as path:
-            pipe = gpt2cpp.pipeline("text-generation", model=path)
-        text = self.model.generate(self.prompt, do_sample=True, temperature=1, top_k=50,
-                                   max_length=50)
-        self.assertEqual(pipe(self.prompt, return_full_text=False), [{"generated_text": text}])
-
-    def test_failures(self):
-        pipe = gpt2cpp.pipeline(model=self.model, max_new_tokens=2)
-        long = self.prompt * 600
-        good, bad = pipe([self.prompt, long], on_error="return")
-        self.assertIn("generated_text", good[0])
-        self.assertIsInstance(bad[0], gpt2cpp.InvalidArgumentError)
-        self.assertEqual(pipe([long], truncation=True)[0][0]["generated_text"],
-                         long + self.model.generate(long, truncate=True, max_new_tokens=2,
-                                                    do_sample=False))
-        for wrong in (lambda: pipe(self.prompt, foo=1), lambda: pipe([{"role": "user"}]),
-                      lambda: gpt2cpp.pipeline("summarization", model=self.model),
-                      lambda: gpt2cpp.pipeline(model="no/model", revision="v2")):
-            with self.assertRaises(gpt2cpp.Error):
-                wrong()
-
+class TokenizerTest(ModelTest):
     def test_the_tokenizer_is_that_of_the_model(self):
         stopped = dict(max_new_tokens=40, do_sample=False, stop_strings=".")
         for own in (MODEL, gpt2cpp.Tokenizer.from_pretrained(MODEL), self.model.tokenizer):
-            gpt2cpp.pipeline(model=self.model, tokenizer=own)
             self.assertEqual(self.model.generate("Once", tokenizer=own, **stopped),
                              "".join(self.model.stream("Once", **stopped)))
         other = gpt2cpp.Tokenizer("tests/data/tokenizer/small")
-        for call in (lambda: gpt2cpp.pipeline(model=self.model, tokenizer=other),
-                     lambda: self.model.generate("Once", tokenizer=other, **stopped)):
-            with self.assertRaisesRegex(gpt2cpp.UnsupportedError, "^tokenizer: "):
-                call()
+        with self.assertRaisesRegex(gpt2cpp.UnsupportedError, "^tokenizer: "):
+            self.model.generate("Once", tokenizer=other, **stopped)
+
+    def test_n_is_the_number_of_texts_and_what_has_no_effect_is_refused(self):
+        texts = self.model.generate("Once", n=2, max_new_tokens=4)
+        self.assertEqual(texts, self.model.generate("Once", num_return_sequences=2,
+                                                    max_new_tokens=4))
+        self.assertEqual(len(self.model.generate(["Once", "The"], n=2, max_new_tokens=1)), 4)
+        for name in ("best_of", "echo", "stream", "hash_logits", "promt"):
+            with self.assertRaisesRegex(gpt2cpp.InvalidArgumentError, name):
+                self.model.generate("Once", **{name: True})
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from .errors import (CancelledError, Error, InternalError, InvalidArgumentError,
                      NotFoundError, OutOfMemoryError, UnsupportedError)
 from .model import Model
 from .options import GenerateOptions, SamplingOptions
-from .pipelines import TextGenerationPipeline, pipeline
 from .results import (Choice, Comparison, Estimate, Generation, Page, Scores, TextScore,
                       TokenLogprob)
 from .sampler import Sampler
@@ -29,8 +28,8 @@ __all__ = ["BatchEncoding", "CancelledError", "Choice", "Comparison", "Error", "
            "GenerateOptions", "Generation", "InternalError", "InvalidArgumentError",
            "InvalidFileError", "Model", "NotFoundError", "Observations", "OutOfMemoryError",
            "Page", "Place", "Sampler", "SamplingOptions", "Scores", "Session", "Stream",
-           "TextGenerationPipeline", "TextScore", "TokenLogprob", "Tokenizer", "UnsupportedError",
-           "__version__", "find_model", "isa_name", "pipeline"]
+           "TextScore", "TokenLogprob", "Tokenizer", "UnsupportedError", "__version__", "find_model",
+           "isa_name"]
 
 
 def isa_name() -> str:

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple, TypedDict, TypeVa
 
 from ._arrays import is_number, items, to_json
 from ._library import Handle, described, get_json, lib
-from .errors import unexpected
+from .errors import InvalidArgumentError, unexpected
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Processor = Callable[[Any, Any], Any]
@@ -93,7 +93,12 @@ class GenerateOptions(SamplingOptions, total=False):
 def merged(options: Mapping[str, Any]) -> Dict[str, Any]:
     """The options, after those of the option generation_config, over which they take precedence.
     A length takes the place of the other length, too."""
+    unknown = options.keys() - GenerateOptions.__annotations__.keys() - {"n"}
+    if unknown:
+        raise InvalidArgumentError(f"unknown option {min(unknown)!r}: remove it")
     others = {name: value for name, value in options.items() if value is not None}
+    if "n" in others and "num_return_sequences" not in others:  # OpenAI's name
+        others["num_return_sequences"] = others.pop("n")
     config = others.pop("generation_config", {})
     if callable(getattr(config, "to_dict", None)):
         given = {name: value for name, value in config.to_dict().items() if value is not None}
