@@ -98,7 +98,8 @@ struct OptionTable {
 
   static constexpr OptionRange kNoNumber = {};
   static constexpr OptionRange kTokens = {0, kMaxOptionTokens};
-  static constexpr OptionRange kAnySeed = {0, 18446744073709551615.0};
+  static constexpr OptionRange kSequence = {0, 18446744073709551615.0};
+  static constexpr OptionRange kSeed = {-9223372036854775808.0, 18446744073709551615.0};
   static constexpr OptionRange kTemperature = {1e-6, 100, /*also=*/0};
   static constexpr OptionRange kSigmas = {0, 1000};
   static constexpr OptionRange kShare = {0, 1};
@@ -135,9 +136,9 @@ struct OptionTable {
       OptionField{"eta_cutoff", &S::eta_cutoff, kCutoff, draws, huggingface,
                   "The same, but with a lower limit if the probability is spread over many "
                   "tokens"},
-      OptionField{"seed", &S::seed, kAnySeed, draws, openai,
+      OptionField{"seed", &S::seed, kSeed, draws, openai,
                   "Different numbers give different texts"},
-      OptionField{"sequence", &S::sequence, kAnySeed, draws, own,
+      OptionField{"sequence", &S::sequence, kSequence, draws, own,
                   "Which of the different texts of a seed to write"},
       OptionField{"min_new_tokens", &S::min_new_tokens, kTokens, limits_length, huggingface,
                   "Min length of the continuation, in tokens, unless a stop string ends it"},

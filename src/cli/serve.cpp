@@ -80,8 +80,17 @@ void add_address_options(Options& options, ServeSettings& settings) {
       "--api-key-file", settings.key_file,
       "Serve only clients with a key of FILE: one a line, but for empty lines and those that begin "
       "with #");
-  options.add_text("--cors", "ORIGIN", settings.server.service.access.cors,
-                   "Let pages of this origin use the server; *: all pages");
+  options
+      .add("--cors", "ORIGIN",
+           "Let pages of this origin use the server; *: all pages; may be repeated",
+           [&settings](const std::string& origin) {
+             try {
+               settings.server.service.access.add_origin(origin);
+             } catch (const Error& error) {
+               throw UsageError(error.what());
+             }
+           })
+      .is_repeatable = true;
   options.add("--log-requests", "",
               "Write a line for each request to standard error, as JSON, without prompts and keys",
               [&settings](const std::string&) { settings.server.log = write_stderr; });

@@ -21,6 +21,10 @@ bool is_same(std::string_view given, const std::string& key) {
   return difference == 0;
 }
 
+bool has(const std::vector<std::string>& origins, std::string_view origin) {
+  return std::ranges::find(origins, origin) != origins.end();
+}
+
 std::string lower_case(std::string text) {
   for (char& c : text) c = 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return text;
@@ -32,6 +36,16 @@ bool is_address(std::string_view host) {
   const std::string_view name = host.substr(0, host.find(':'));
   return name == "localhost" || host.starts_with('[') ||
          name.find_first_not_of("0123456789.") == name.npos;
+}
+
+// Whether a browser sends this origin: a scheme, a host in lower case, and a port unless it is that
+// of the scheme.
+bool is_origin(const std::string& text) {
+  const std::size_t scheme = text.find("://");
+  if (scheme == text.npos || scheme == 0 || text != lower_case(text)) return false;
+  const std::string host = text.substr(scheme + 3);
+  const char* const own_port = text.starts_with("https:") ? ":443" : ":80";
+  return !host.empty() && !host.ends_with(own_port) && host.find_first_of("/*@?#") == host.npos;
 }
 
 }  // namespace
@@ -71,15 +85,33 @@ bool ApiKeys::admits(std::string_view authorization) const {
   return is_known;
 }
 
+void Access::add_origin(const std::string& origin) {
+  if (origin != "*" && !is_origin(origin)) {
+    reject("--cors: expected an origin as browsers send it, such as https://example.org or "
+           "http://localhost:3000, or * for all, found ", quote(origin));
+  }
+  cors.push_back(origin);
+}
+
+Headers Access::cors_headers(const std::string& origin) const {
+  const bool is_any = has(cors, "*");
+  if (!is_any && !has(cors, origin)) return {};
+  return {{"Access-Control-Allow-Origin", is_any ? "*" : origin},
+          {"Vary", "Origin"},
+          {"Access-Control-Allow-Headers", "Authorization, *"},
+          {"Access-Control-Expose-Headers", "X-Request-Id"},
+          {"Access-Control-Allow-Methods", "GET, POST"}};
+}
+
 // Whoever owns a name can let it lead to this machine after a browser has loaded a page from its
 // server (DNS rebinding). To the browser, its requests are then those of this server's own page,
 // and a GET has no origin. So if programs on this machine alone reach the server, they use a name
 // that leads here, or a key.
 bool Access::admits_host(const std::string& given) const {
-  if (local_host.empty() || !keys.empty() || cors == "*") return true;
+  if (local_host.empty() || !keys.empty() || has(cors, "*")) return true;
   const std::string host = lower_case(given);
   return is_address(host) || host.substr(0, host.find(':')) == lower_case(local_host) ||
-         (!cors.empty() && lower_case(cors).ends_with("://" + host));
+         has(cors, "http://" + host) || has(cors, "https://" + host);
 }
 
 // A browser sends the requests of any page to a server on the same machine, so only pages of this
@@ -87,7 +119,7 @@ bool Access::admits_host(const std::string& given) const {
 // has a name is one of this server only if it knows a key.
 bool Access::admits_origin(const HttpRequest& request) const {
   const std::string& origin = request.origin;
-  if (origin.empty() || cors == "*" || cors == origin) return true;
+  if (origin.empty() || has(cors, "*") || has(cors, origin)) return true;
   const bool is_own = origin == "http://" + request.host || origin == "https://" + request.host;
   return is_own && (!keys.empty() || is_address(request.host));
 }

@@ -32,7 +32,13 @@ class ApiKeys {
 struct Access {
   ApiKeys keys = {};
   std::string local_host = {};  ///< if only programs on this machine reach the server: its host
-  std::string cors = {};        ///< the origin whose pages may use the server, or "*"; "": none
+  std::vector<std::string> cors = {};  ///< the origins whose pages may use the server, or "*"
+
+  /// Adds an origin. Throws Error for what no browser sends as one.
+  void add_origin(const std::string& origin);
+
+  /// The headers with which pages of this origin may read the answer; none unless it is among cors.
+  [[nodiscard]] Headers cors_headers(const std::string& origin) const;
 
   [[nodiscard]] bool admits_host(const std::string& given) const;
   [[nodiscard]] bool admits_origin(const HttpRequest& request) const;

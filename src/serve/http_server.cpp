@@ -37,6 +37,7 @@ struct Exchange {
   HttpRecord record;
   std::shared_ptr<Reply> reply = std::make_shared<Reply>();
   std::optional<HttpAnswer> refusal;  // decided by the headers
+  std::string origin = {};            // of the request, once it is handled
   bool is_handled = false;            // whether the handler has got the request
 };
 
@@ -341,6 +342,7 @@ void HttpServer::Impl::receive(Exchange& exchange, std::string_view piece) {
 MHD_Result HttpServer::Impl::answer(MHD_Connection* connection, Exchange& exchange) {
   if (!std::exchange(exchange.is_handled, true)) {
     received_ -= exchange.request.body.size();
+    exchange.origin = exchange.request.origin;
     if (exchange.refusal) {
       exchange.reply->send(std::move(*exchange.refusal));
     } else {
@@ -351,7 +353,7 @@ MHD_Result HttpServer::Impl::answer(MHD_Connection* connection, Exchange& exchan
                                            resume(connection, waker));
   if (!answer) return exchange.reply->is_abandoned() ? MHD_NO : MHD_YES;
   if (!answer->id.empty()) exchange.record.id = answer->id;
-  Headers headers = limits_.headers;
+  Headers headers = limits_.headers ? limits_.headers(exchange.origin) : Headers();
   headers.emplace_back("X-Request-Id", exchange.record.id);
   const MHD_Result result = queue(connection, *answer, exchange.reply, headers, waker);
   if (result == MHD_YES) {

@@ -31,7 +31,9 @@ struct HttpLimits {
   std::size_t max_received = 256 << 20;  ///< bytes of all bodies that are not complete; max_body
                                          ///< if that is more
   std::size_t max_unread = 512 << 20;    ///< bytes of all answers that clients have not read
-  Headers headers = {};                  ///< of all answers
+
+  /// Returns the headers of the answers to requests from pages of this origin.
+  std::function<Headers(const std::string& origin)> headers = {};
 
   static constexpr unsigned kConnections = 4096;  ///< further clients wait until others leave
   static constexpr std::size_t kHeader = 32768;   ///< bytes of a request before its body

@@ -47,12 +47,9 @@ constexpr std::chrono::seconds kFarewell{1};  // for sending the errors at the e
 
 HttpLimits limits_of(const ServerOptions& options) {
   HttpLimits limits = options.limits;
-  if (!options.service.access.cors.empty()) {
-    limits.headers.emplace_back("Access-Control-Allow-Origin", options.service.access.cors);
-    limits.headers.emplace_back("Access-Control-Allow-Headers", "Authorization, *");
-    limits.headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id");
-    limits.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
-  }
+  limits.headers = [access = options.service.access](const std::string& origin) {
+    return access.cors_headers(origin);
+  };
   return limits;
 }
 

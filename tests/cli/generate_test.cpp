@@ -142,6 +142,16 @@ TEST_CASE("a model without a tokenizer takes another one, or token ids") {
   CHECK(run({"-m", path, "-i"}).err.find("--tokens") == std::string::npos);
 }
 
+TEST_CASE("--stop takes the escapes of a line break, a tab and a backslash") {
+  const auto until = [](const std::string& stop) {
+    return run({"--stop", stop, "Once upon a time"}).out;
+  };
+  const std::string line = until("\n");
+  CHECK(std::ranges::count(line, '\n') == 1);
+  CHECK(until("\\n") == line);
+  CHECK(until("\\\\n") != line);
+}
+
 TEST_CASE("--hf-defaults uses the settings in generation_config.json") {
   const TemporaryDirectory directory;
   write_alphabet_model(directory.path(), 64);

@@ -45,7 +45,7 @@ TEST_CASE("a value of another form than its option's is refused by name") {
   const Words sequence = {"1,2", "1,2=", "=1", "1,=1", "1=nan", "1=inf", ""};
   const Words decay = {"5", "5,", ",1.5", "-1,1.5", "1.5,1.5", "5,0", "5,nan", "5,1.5,2", ""};
   for (const auto& [option, values] :
-       std::vector<std::pair<std::string, Words>>{{"--seed", whole},
+       std::vector<std::pair<std::string, Words>>{{"--seed", {"1.5", "x", "", "1e99"}},
                                                   {"--max-new-tokens", whole},
                                                   {"--threads", whole},
                                                   {"--top-k", {"-1", "1.5"}},

@@ -70,6 +70,10 @@ void for_each_value(const OptionRange& range, const Add& add) {
     add(false, true, true);
     add(2, false, false);
   } else if constexpr (std::is_integral_v<T>) {
+    if (range.min < 0) {  // a seed: all numbers of 64 bits
+      add(INT64_MIN, true, false);
+      return add(UINT64_MAX, true, true);
+    }
     for (const auto& [number, is_allowed] : numbers_around<T>(range)) {
       const bool is_negative = number < 0;
       add(is_negative ? json(-1)

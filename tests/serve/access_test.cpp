@@ -133,7 +133,8 @@ TEST_CASE("pages of other origins may not use the server, unless --cors allows t
   CHECK(server.metric("gpt2_prompt_tokens_total") == 0);
   check_serves(server);
 
-  const TestServer open(alphabet({"--cors", "https://page.example", "--api-key", "k"}));
+  const TestServer open(alphabet({"--cors", "https://page.example", "--cors",
+                                  "http://localhost:3000", "--api-key", "k"}));
   const std::string page = "Origin: https://page.example\r\n";
   const HttpResponse allowed =
       open.connect().ask(http_request("OPTIONS", "/v1/completions", "", page));
@@ -146,8 +147,15 @@ TEST_CASE("pages of other origins may not use the server, unless --cors allows t
   check_normal(answer);
   CHECK(answer.headers.at("access-control-allow-origin") == "https://page.example");
   CHECK(ask(open, "Origin: http://page.example\r\n" + bearer("k")).status == 403);
+  CHECK(ask(open, "Origin: http://localhost:3000\r\n" + bearer("k"))
+            .headers.at("access-control-allow-origin") == "http://localhost:3000");
   const TestServer all(alphabet({"--cors", "*"}));
   check_normal(ask(all, "Origin: http://any.example\r\n"));
+  for (const std::string origin : {"https://a/", "https://a:443", "http://a:80", "https://*.a",
+                                   "https://A", "a", ""}) {
+    CAPTURE(origin);
+    CHECK(run({"serve", "--cors", origin}).status == 2);
+  }
 }
 
 TEST_CASE("a name that may lead here later is refused, with an origin and without") {
@@ -168,7 +176,7 @@ TEST_CASE("a name that may lead here later is refused, with an origin and withou
     return found;
   };
   using Statuses = std::vector<int>;
-  const TestServer local(alphabet()), named(alphabet({"--cors", "http://gpt2.example:80"})),
+  const TestServer local(alphabet()), named(alphabet({"--cors", "http://gpt2.example"})),
       any(alphabet({"--cors", "*"})), reachable(alphabet({"--host", "0.0.0.0"})),
       with_key(alphabet({"--api-key", "k"}));
   const auto check = [&](const TestServer& server, const Words& hosts, const Statuses& expected,
@@ -182,7 +190,7 @@ TEST_CASE("a name that may lead here later is refused, with an origin and withou
   check(local, {"localhost", "localhost:80", "127.0.0.1", "[::1]:1", "10.0.0.1"}, {200, 200});
   check(local, {"evil.example", "evil.example:8080", "127.0.0.1.example"}, {403, 403});
   CHECK(local.metric("gpt2_requests_total{path=\"/v1/models\",status=\"403\"}") == 6);
-  check(named, {"gpt2.example:80"}, {200, 200});
+  check(named, {"gpt2.example"}, {200, 200});
   check(any, {"any.example"}, {200, 200});
   // Others reach it anyway, but a page that was opened under a name still needs a key.
   check(reachable, {"gpt2.example"}, {200, 403});

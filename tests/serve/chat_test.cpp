@@ -191,7 +191,7 @@ TEST_CASE("the dialog form ends each message with the end-of-text token") {
                      {"stop", "x"}};
   const auto request = gpt2::read_chat_request(body, context);
   std::vector<gpt2::TokenId> expected;
-  for (const char* const text : {"Hi", "Oh", "Who?"}) {
+  for (const char* const text : {"Be kind.", "Hi", "Oh", "Who?"}) {
     for (const gpt2::TokenId id : tokenizer->encode(text)) expected.push_back(id);
     expected.push_back(tokenizer->end_of_text().value());
   }

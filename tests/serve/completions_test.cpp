@@ -328,4 +328,23 @@ TEST_CASE("a seed may be random: in a request, and by default with --seed random
   CHECK(server().post("/v1/completions", {{"prompt", "One"}, {"seed", "other"}}).status == 400);
 }
 
+TEST_CASE("a seed is any number of 64 bits, and a negative one has the same bits") {
+  const auto text = [](const json& seed) {
+    return server()
+        .post("/v1/completions", {{"prompt", "One"}, {"max_tokens", 9}, {"seed", seed}})
+        .json()["choices"][0]["text"];
+  };
+  CHECK(text(-1) == text(18446744073709551615u));
+  CHECK(text(std::numeric_limits<std::int64_t>::min()) == text(std::uint64_t{1} << 63));
+  CHECK(text(-1) == generated("One", {"--seed", "-1", "-n", "9"})[0]["text"]);
+}
+
+TEST_CASE("an empty suffix asks for nothing, and no likeliest tokens are null as a whole") {
+  const json body = {{"prompt", "One"}, {"max_tokens", 2}, {"suffix", ""}, {"logprobs", 0}};
+  const json logprobs =
+      server().post("/v1/completions", body).json()["choices"][0]["logprobs"];
+  CHECK(logprobs["token_logprobs"].size() == 2);
+  CHECK(logprobs["top_logprobs"].is_null());
+}
+
 }  // namespace gpt2::test::completions_test

@@ -79,9 +79,11 @@ inline void check_completion(const nlohmann::json& answer, const std::string& us
     check_shape(choice, "text:string index:integer logprobs:null|object finish_reason:null|string");
     if (choice["logprobs"].is_null()) continue;
     check_shape(choice["logprobs"],
-                "tokens:array token_logprobs:array top_logprobs:array text_offset:array");
+                "tokens:array token_logprobs:array top_logprobs:null|array text_offset:array");
     const std::size_t count = choice["logprobs"]["tokens"].size();
-    for (const auto& [name, list] : choice["logprobs"].items()) CHECK(list.size() == count);
+    for (const auto& [name, list] : choice["logprobs"].items()) {
+      CHECK((list.is_null() || list.size() == count));
+    }
   }
 }
 

@@ -27,7 +27,7 @@ The same arguments write the same text on every machine; another --seed writes a
 Examples:
   gpt2 "Once upon a time"
   gpt2 --seed 2 --temperature 1 --max-new-tokens 50 "The cat"
-  gpt2 --stop . --stop $'\n' --no-echo "The moon is"
+  gpt2 --stop . --stop '\n' --no-echo "The moon is"
   gpt2 --greedy -- "- milk"
   gpt2 -m gpt2-medium --greedy --stats -f question.txt
   gpt2 --json "Once upon a time" | jq -r .text

@@ -49,13 +49,28 @@ void add_fields(Options& options, OptionRole role, json& request,
   });
 }
 
+// Returns the text with the escapes \n, \t and \\ replaced by what they mean.
+std::string unescaped(const std::string& text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char next = text[i] == '\\' && i + 1 < text.size() ? text[i + 1] : '\0';
+    const bool is_escape = next == 'n' || next == 't' || next == '\\';
+    result += next == 'n' ? '\n' : next == 't' ? '\t' : is_escape ? '\\' : text[i];
+    if (is_escape) ++i;
+  }
+  return result;
+}
+
 void add_seed(Options& options, json& request, bool may_be_random) {
   const auto set = [&request](const std::string& text) {
     if (text == "random") {
       request["seed"] = text;
     } else {
-      request["seed"] = Options::parse_number<std::uint64_t>("--seed", text,
-                                                             {0, 18446744073709551615.0});
+      request["seed"] = OptionCodec<std::uint64_t>::parse(text);
+      std::uint64_t seed = 0;
+      if (OptionCodec<std::uint64_t>::read(request["seed"], OptionTable::kSeed, seed)) return;
+      throw UsageError("--seed", concat("expected ", OptionTable::kSeed.text(/*is_whole=*/true),
+                                        " or random, found ", quote(text)));
     }
   };
   const char* const help = may_be_random ? "Different numbers give different texts; 'random' draws "
@@ -149,7 +164,10 @@ void add_writing_options(Options& options, json& request, bool of_one_text) {
 
   options.begin_group("How long the text is");
   add_fields(options, OptionRole::limits_length, request);
-  options.at("--stop").excluded = {"--tokens"};
+  Option& stop = options.at("--stop");
+  stop.excluded = {"--tokens"};
+  stop.help += "; \\n, \\t and \\\\ mean a line break, a tab and a backslash";
+  stop.set = [set = stop.set](const std::string& text) { set(unescaped(text)); };
   options.at("--keep").needed = "--overflow";
   options.at("--ignore-eos").excluded = {"--min-new-tokens", "--min-length",
                                          "--exponential-decay-length-penalty"};

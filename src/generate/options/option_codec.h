@@ -81,10 +81,11 @@ struct OptionCodec<Number> {
   // 1e3 and 2.0 are whole numbers, too.
   static bool read(const nlohmann::json& from, const OptionRange& range, Number& value) {
     if (kIsWhole && from.is_number_integer()) {
-      if (!from.is_number_unsigned() && from.get<std::int64_t>() < 0) return false;
+      // A negative seed of 64 bits is the unsigned one with the same bits.
       const auto number = from.get<std::uint64_t>();
       value = static_cast<Number>(number);
-      return range.contains(number);
+      const bool is_negative = !from.is_number_unsigned() && from.get<std::int64_t>() < 0;
+      return is_negative ? range.contains(from.get<std::int64_t>()) : range.contains(number);
     }
     if (!from.is_number()) return false;
     constexpr double kExact = 9007199254740992.0;  // up to here, a double holds every whole number

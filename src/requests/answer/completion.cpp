@@ -39,8 +39,11 @@ Json top_ids_json(const Tokenizer& tokenizer, TokenId id, const TokenLogprob& sc
 // The lists of a choice's "logprobs", to which tokens are appended in order.
 class LogprobLists {
  public:
-  LogprobLists(const Tokenizer& tokenizer, bool with_token_ids)
-      : tokenizer_(tokenizer), text_(tokenizer), with_token_ids_(with_token_ids) {}
+  LogprobLists(const Tokenizer& tokenizer, const CompletionRequest& request)
+      : tokenizer_(tokenizer),
+        text_(tokenizer),
+        with_token_ids_(request.with_token_ids),
+        with_top_(request.options.top_logprobs.value_or(0) > 0) {}
 
   // Counts the characters of the prompt, of which an empty prompt has none. If the prompt has
   // log-probabilities, appends its tokens.
@@ -60,6 +63,7 @@ class LogprobLists {
   const Tokenizer& tokenizer_;
   Detokenizer text_;
   const bool with_token_ids_;
+  const bool with_top_;  // whether there are likeliest tokens
   std::size_t offset_ = 0;  // in characters, from the beginning of the prompt
   std::string last_ = {};   // the bytes so far of the last character
   std::vector<Json> rows_ = {};
@@ -111,13 +115,14 @@ Json LogprobLists::take() {
     for (auto& [name, value] : row.items()) lists[name].push_back(std::move(value));
   }
   rows_.clear();
+  if (!with_top_) lists["top_logprobs"] = nullptr;
   return lists;
 }
 
 Json logprobs_of(const Tokenizer& tokenizer, const CompletionRequest& request,
                  const CompletedPrompt& prompt, const CompletionChoice& choice) {
   if (!request.with_logprobs) return nullptr;
-  LogprobLists lists(tokenizer, request.with_token_ids);
+  LogprobLists lists(tokenizer, request);
   lists.begin(prompt);
   lists.append(choice.result.tokens, choice.result.logprobs);
   return lists.take();
@@ -181,7 +186,7 @@ class CompletionAnswer : public AnswerForm {
 
   [[nodiscard]] Json begin(std::size_t index, const CompletionRequest& request,
                            const CompletedPrompt& prompt) override {
-    LogprobLists& lists = lists_.try_emplace(index, tokenizer_, with_token_ids_).first->second;
+    LogprobLists& lists = lists_.try_emplace(index, tokenizer_, request).first->second;
     lists.begin(prompt);
     const Json logprobs = prompt.logprobs.empty() ? Json() : lists.take();
     if (!request.echo && !with_token_ids_) return nullptr;

@@ -70,7 +70,6 @@ std::string read_content(const json& content, const std::string& name,
 std::vector<TokenId> dialog(const std::vector<Message>& messages, TokenReader& reader, TokenId end) {
   std::vector<TokenId> tokens;
   for (const auto& [role, content] : messages) {
-    if (role == Role::system) continue;
     const std::vector<TokenId> turn = reader.read(content);
     tokens.insert(tokens.end(), turn.begin(), turn.end());
     tokens.push_back(end);

@@ -122,7 +122,7 @@ CompletionRequest read_request(const json& body, const RequestContext& context, 
   Members members = Members::of_request(body, context.defaults);
   members.ignore({"user", "metadata", "store", "prompt_cache_key", "safety_identifier"});
   static_cast<void>(members.text("model"));
-  if (members.has("suffix")) {
+  if (members.text("suffix").value_or("") != "") {
     members.reject("suffix", "the model continues texts and cannot insert into them: remove it");
   }
   TokenReader reader = {context.tokenizer, context.config.vocab_size};

@@ -23,7 +23,7 @@ namespace gpt2 {
 /// How the messages of a chat become the text that the model continues.
 enum class ChatForm {
   /// As DialoGPT and its like were trained: the end-of-text token ends each message, and nothing
-  /// says who wrote it. The messages of the system are left out.
+  /// says who wrote it.
   dialog,
   /// A transcript, which any model can continue: the messages of the system, and then a line for
   /// each message, "User: ..." or "Assistant: ...". The answer is the line of the assistant that
