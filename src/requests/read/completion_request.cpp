@@ -148,7 +148,11 @@ std::size_t room_in(const SessionRoom& session, const GenerationOptions& options
 
 }  // namespace
 
-const json RequestContext::kNoDefaults = json::object();
+// A constant of the class would be made when the program starts, in programs without requests, too.
+const json& RequestContext::no_defaults() {
+  static const json none = json::object();
+  return none;
+}
 
 void CompletionRequest::set_draft(const Model& model) {
   if (searches()) {

@@ -44,7 +44,7 @@ struct RequestContext {
 
   /// The members that a request has unless it sets them, in the names of the table: those of
   /// --hf-defaults, and over these, those of the door. See merge_request().
-  const nlohmann::json& defaults = kNoDefaults;
+  const nlohmann::json& defaults = no_defaults();
 
   static constexpr std::size_t kMaxPrompts = 2048;  ///< as in OpenAI's API
   std::size_t max_prompts = kMaxPrompts;            ///< or other texts
@@ -52,7 +52,7 @@ struct RequestContext {
   ChatForm chat = ChatForm::transcript;
   std::optional<SessionRoom> session = {};
 
-  static const nlohmann::json kNoDefaults;  ///< an empty object
+  [[nodiscard]] static const nlohmann::json& no_defaults();  ///< an empty object
 };
 
 /// A prompt to be continued.
