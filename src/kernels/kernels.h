@@ -8,7 +8,8 @@
 // the program chooses an instruction set once.
 //
 // Every function gives the same bits in every table. These rules make that possible:
-//   - Arithmetic is f32, and every multiply-accumulate is one fused multiply-add.
+//   - Arithmetic is f32, and every multiply-accumulate is one fused multiply-add. LayerNorm is f64
+//     without fused ones, which WebAssembly lacks, and rounds its results to f32 once.
 //   - There are sixteen logical lanes, however wide the machine's registers are. A reduction over n
 //     elements first forms 16 partial results: lane i takes the elements whose index mod 16 is i.
 //     Then a fixed tree combines the lanes: lane i with lane i + 8, then with i + 4, i + 2, i + 1.
@@ -19,8 +20,7 @@
 //     comes last.
 //   - A product with quantized weights sums the products of each block exactly, in integers, and
 //     adds the blocks in ascending order of k.
-//   - The order of the additions therefore depends on k alone, never on how many rows there are, on
-//     the tile or on the thread.
+//   - So the order of the additions depends on k alone, never on the rows, tiles or threads.
 //
 // All functions are noexcept, allocate nothing and keep no state. Pointers need the alignment of
 // their type and no more; pointers to weights need none. A function neither reads nor writes

@@ -55,8 +55,8 @@ template <class Vec>
 }
 template <class Vec>
 [[gnu::always_inline]] inline Vec keep(Vec v, Partial lanes) {
-  float buffer[kLanes];
-  v.store(buffer);
+  typename Vec::Element buffer[kLanes];
+  v.store(static_cast<void*>(buffer));
   return load<Vec>(buffer, lanes);
 }
 

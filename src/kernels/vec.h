@@ -15,15 +15,18 @@ struct Registers {
   template <class Lane>
   using Register [[gnu::vector_size(kBytes)]] = Lane;
   using Float = Register<float>;
+  using Double = Register<double>;
   using Int = Register<std::uint32_t>;
   using Signed = Register<std::int32_t>;
 };
 
-/// Sixteen lanes of float or of std::uint32_t. Integer arithmetic wraps around.
+/// Sixteen lanes of float, double or std::uint32_t. Integer arithmetic wraps around.
 template <class Isa, class Lane>
 struct Sixteen : Isa {
   using Register = typename Isa::template Register<Lane>;
+  using Element = Lane;
   using Integer = Sixteen<Isa, std::uint32_t>;
+  using Wide = Sixteen<Isa, double>;
   static constexpr std::size_t kRegisters = kLanes * sizeof(Lane) / sizeof(Register);
 
   Register part[kRegisters];
@@ -42,6 +45,7 @@ struct Sixteen : Isa {
     if constexpr (kRegisters == 1) return {f(0)};
     if constexpr (kRegisters == 2) return {f(0), f(1)};
     if constexpr (kRegisters == 4) return {f(0), f(1), f(2), f(3)};
+    if constexpr (kRegisters == 8) return {f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7)};
   }
 
   /// Returns a vector with the 4 bytes at p in every lane.
@@ -77,6 +81,18 @@ struct Sixteen : Isa {
   /// the upper bits of its mantissa.
   [[gnu::always_inline]] void store(F16* p) const {
     for (std::size_t i = 0; i < kRegisters; ++i) Isa::narrow(p, i, part[i]);
+  }
+
+  /// Floats as lanes of double, and doubles rounded to float.
+  [[gnu::always_inline]] static Sixteen load(const float* p) requires(sizeof(Lane) == 8) {
+    return of([&](std::size_t i) { return Isa::widen(p, i); });
+  }
+  [[gnu::always_inline]] void store(float* p) const requires(sizeof(Lane) == 8) {
+    using Half [[gnu::vector_size(sizeof(Register) / 2)]] = float;
+    for (std::size_t i = 0; i < kRegisters; ++i) {
+      const Half half = __builtin_convertvector(part[i], Half);
+      __builtin_memcpy(p + i * kLanes / kRegisters, &half, sizeof half);
+    }
   }
 
   [[gnu::always_inline]] friend Sixteen operator+(Sixteen a, Sixteen b) {
@@ -132,6 +148,11 @@ struct Sixteen : Isa {
     }
   }
 
+  /// sum + a * a. REQUIRES: the lanes of a are values of float.
+  [[gnu::always_inline]] friend Sixteen add_square(Sixteen sum, Sixteen a) {
+    return of([&](std::size_t i) { return Isa::add_square(sum.part[i], a.part[i]); });
+  }
+
   /// Returns, for each lane, the upper half of the 64-bit product with `factor`.
   [[gnu::always_inline]] friend Sixteen high_product(Sixteen a, std::uint32_t factor) {
     return of([&](std::size_t i) { return Isa::high_product(a.part[i], factor); });
@@ -183,35 +204,35 @@ template <class Isa>
 /// Combines the lanes with `op` by the fixed tree: repeatedly combines the lower half of the lanes
 /// with the upper half, until one lane is left. If there are several registers, the first steps
 /// combine whole registers.
-template <class Isa, std::size_t kCount, class Register, class Op>
-[[gnu::always_inline]] inline float fold(Register a, const Op& op) {
+template <class Isa, class Lane, std::size_t kCount, class Register, class Op>
+[[gnu::always_inline]] inline Lane fold(Register a, const Op& op) {
   if constexpr (kCount == 1) {
     return a[0];
   } else {
-    using Half [[gnu::vector_size(kCount / 2 * sizeof(float))]] = float;
+    using Half [[gnu::vector_size(kCount / 2 * sizeof(Lane))]] = Lane;
     Half half[2];
     __builtin_memcpy(half, &a, sizeof a);
-    return fold<Isa, kCount / 2>(op(half[0], half[1]), op);
+    return fold<Isa, Lane, kCount / 2>(op(half[0], half[1]), op);
   }
 }
 /// Combines the registers of `a` until one is left: the first step of the fixed tree.
-template <class Isa, class Op>
-[[gnu::always_inline]] inline typename Isa::Float fold_registers(Floats<Isa> a, const Op& op) {
+template <class Isa, class Lane, class Op>
+[[gnu::always_inline]] inline auto fold_registers(Sixteen<Isa, Lane> a, const Op& op) {
   for (std::size_t half = a.kRegisters / 2; half > 0; half /= 2) {
     for (std::size_t i = 0; i < half; ++i) a.part[i] = op(a.part[i], a.part[i + half]);
   }
   return a.part[0];
 }
-template <class Isa, class Op>
-[[gnu::always_inline]] inline float fold(Floats<Isa> a, const Op& op) {
-  return fold<Isa, kLanes / a.kRegisters>(fold_registers<Isa>(a, op), op);
+template <class Isa, class Lane, class Op>
+[[gnu::always_inline]] inline Lane fold(Sixteen<Isa, Lane> a, const Op& op) {
+  return fold<Isa, Lane, kLanes / a.kRegisters>(fold_registers(a, op), op);
 }
 
 /// Returns the sum of the lanes by the fixed tree: lane i plus lane i + 8, then plus lanes i + 4,
 /// i + 2 and i + 1.
-template <class Isa>
-[[gnu::always_inline]] inline float reduce_add(Floats<Isa> a) {
-  return fold<Isa>(a, [](auto x, auto y) { return x + y; });
+template <class Isa, class Lane>
+[[gnu::always_inline]] inline Lane reduce_add(Sixteen<Isa, Lane> a) {
+  return fold(a, [](auto x, auto y) { return x + y; });
 }
 
 /// The lanes of a, and then those of b, are groups of 2 kHalf lanes. Returns for each group, one
@@ -251,7 +272,7 @@ template <class Isa, std::size_t kCount>
   typename Isa::Float part[kCount];
 #pragma GCC unroll 8
   for (std::size_t j = 0; j < kCount; ++j) {
-    part[j] = fold_registers<Isa>(a[j], [](auto x, auto y) { return x + y; });
+    part[j] = fold_registers(a[j], [](auto x, auto y) { return x + y; });
   }
   add_groups<kWidth, kCount>(part);
   __builtin_memcpy(sums, part, sizeof sums);
@@ -259,7 +280,7 @@ template <class Isa, std::size_t kCount>
 
 template <class Isa>
 [[gnu::always_inline]] inline float reduce_max(Floats<Isa> a) {
-  return fold<Isa>(a, [](auto x, auto y) { return x > y ? x : y; });
+  return fold(a, [](auto x, auto y) { return x > y ? x : y; });
 }
 
 }  // namespace gpt2

@@ -29,6 +29,7 @@ struct Isa : Registers<32> {
   static constexpr std::size_t kQuantizedVecs = 1;
 
   static Float fma(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
+  static Double add_square(Double sum, Double a) { return _mm256_fmadd_pd(a, a, sum); }
 
   // mul_epu32 multiplies the even lanes.
   static Int high_product(Int a, std::uint32_t factor) {
@@ -43,6 +44,9 @@ struct Isa : Registers<32> {
   }
   static Float widen(const BF16* p, std::size_t i) {
     return Float(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half_register(p + i * 8)), 16));
+  }
+  static Double widen(const float* p, std::size_t i) {
+    return _mm256_cvtps_pd(_mm_loadu_ps(p + i * 4));
   }
   static void narrow(F16* p, std::size_t i, Float a) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p + i * 8),

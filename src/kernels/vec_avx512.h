@@ -30,6 +30,7 @@ struct Isa : Registers<64> {
   static constexpr std::size_t kQuantizedVecs = 2;
 
   static Float fma(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
+  static Double add_square(Double sum, Double a) { return _mm512_fmadd_pd(a, a, sum); }
 
   // mul_epu32 multiplies the even lanes.
   static Int high_product(Int a, std::uint32_t factor) {
@@ -42,6 +43,9 @@ struct Isa : Registers<64> {
   static Float widen(const F16* p, std::size_t) { return _mm512_cvtph_ps(half_register(p)); }
   static Float widen(const BF16* p, std::size_t) {
     return Float(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half_register(p)), 16));
+  }
+  static Double widen(const float* p, std::size_t i) {
+    return _mm512_cvtps_pd(_mm256_loadu_ps(p + i * 8));
   }
   static void narrow(F16* p, std::size_t, Float a) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),

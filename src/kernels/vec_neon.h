@@ -36,6 +36,7 @@ struct Isa : Registers<16> {
   static constexpr std::size_t kQuantizedVecs = 1;
 
   static Float fma(Float a, Float b, Float c) { return vfmaq_f32(c, a, b); }
+  static Double add_square(Double sum, Double a) { return vfmaq_f64(sum, a, a); }
 
   static Int high_product(Int a, std::uint32_t factor) {
     const uint32x4_t low = vreinterpretq_u32_u64(vmull_n_u32(vget_low_u32(a), factor));
@@ -53,6 +54,7 @@ struct Isa : Registers<16> {
     const uint16x8_t eight = vreinterpretq_u16_u8(vld1q_u8(p[i / 2 * 8].byte));
     return Float(i % 2 == 0 ? vshll_n_u16(vget_low_u16(eight), 16) : vshll_high_n_u16(eight, 16));
   }
+  static Double widen(const float* p, std::size_t i) { return vcvt_f64_f32(vld1_f32(p + i * 2)); }
   static void narrow(F16* p, std::size_t i, Float a) {
     vst1_u8(p[i * 4].byte, vreinterpret_u8_f16(vcvt_f16_f32(a)));
   }

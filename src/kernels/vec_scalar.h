@@ -36,6 +36,10 @@ struct Isa : Registers<16> {
     return c;
   }
 
+  /// Returns sum + a * a for a that were floats. Their squares are exact, so it does not matter
+  /// whether an Isa rounds them.
+  static Double add_square(Double sum, Double a) { return sum + a * a; }
+
   /// Returns the upper halves of the 64-bit products of the lanes with `factor`.
   static Int high_product(Int a, std::uint32_t factor) {
     for (int lane = 0; lane < 4; ++lane) {
@@ -55,6 +59,8 @@ struct Isa : Registers<16> {
     return Float((rest >= 0x7c00u << 13 ? rest | 0x7f800000u : finite) | sign);
   }
   static Float widen(const BF16* p, std::size_t i) { return Float(two_bytes(p + i * 4) << 16); }
+  /// The same as f64.
+  static Double widen(const float* p, std::size_t i) { return Double{p[i * 2], p[i * 2 + 1]}; }
 
   /// Stores register i of the registers that hold 16 numbers as f16, from p on. A NaN keeps the
   /// upper bits of its mantissa, as it does if the CPU has an instruction for the conversion.

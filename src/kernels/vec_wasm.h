@@ -31,6 +31,8 @@ struct Isa : Registers<16> {
     return wasm_v128_any_true(rare) ? round_once(a, b, c) : sum;
   }
 
+  static Double add_square(Double sum, Double a) { return sum + a * a; }
+
   static Int high_product(Int a, std::uint32_t factor) {
     const v128_t factors = wasm_i32x4_splat(static_cast<std::int32_t>(factor));
     const v128_t low = wasm_u64x2_extmul_low_u32x4(v128_t(a), factors);
@@ -41,6 +43,9 @@ struct Isa : Registers<16> {
   [[gnu::noinline]] static Float widen(const F16* p, std::size_t i) { return widened(p, i); }
   static Float widen(const BF16* p, std::size_t i) {
     return Float(Int(wasm_u32x4_load16x4(p + i * 4)) << 16);
+  }
+  static Double widen(const float* p, std::size_t i) {
+    return Double(wasm_f64x2_promote_low_f32x4(wasm_v128_load64_zero(p + i * 2)));
   }
   static void narrow(F16* p, std::size_t i, Float a) { scalar::Isa::narrow(p, i, a); }
 

@@ -29,52 +29,97 @@ std::vector<std::size_t> lengths(std::size_t from) {
   return all;
 }
 
-/// A sum in sixteen lanes, a chain for each 4096 elements, exactly by the rules of kernels.h.
+/// Returns the mean of term(i) over n elements, exactly by the rules of kernels.h.
 template <class Term>
-float sum_of(std::size_t n, const Term& add_term) {
-  float total[kLanes] = {};
-  for (std::size_t begin = 0; begin < n; begin += 4096) {
-    float lane[kLanes] = {};
-    for (std::size_t i = begin; i < std::min(n, begin + 4096); ++i) add_term(lane[i % kLanes], i);
-    for (std::size_t i = 0; i < kLanes; ++i) total[i] += lane[i];
-  }
-  return tree_sum(total);
+double mean_of(std::size_t n, const Term& term) {
+  double lane[kLanes] = {};
+  for (std::size_t i = 0; i < n; ++i) lane[i % kLanes] += term(i);
+  return tree_sum(lane) / static_cast<double>(n);
 }
 
-/// Computes LayerNorm of one row, in whose squares nothing over- or underflows.
+/// Computes LayerNorm of one row by these rules.
 std::vector<float> layer_norm_row(const float* x, const float* weight, const float* bias,
                                   std::size_t n, float epsilon) {
-  const auto count = static_cast<float>(n);
-  float center = sum_of(n, [&](float& sum, std::size_t i) { sum += x[i]; }) / count;
-  float offset = 0.0f, variance = 0.0f;
+  double center = 0.0, offset = 0.0, variance = 0.0;
   for (int pass = 0; pass < 2; ++pass) {
-    const auto deviation = [&](std::size_t i) { return x[i] - center; };
-    offset = sum_of(n, [&](float& sum, std::size_t i) { sum += deviation(i); }) / count;
-    const float square = sum_of(
-        n, [&](float& sum, std::size_t i) { sum = std::fma(deviation(i), deviation(i), sum); });
-    variance = square / count - offset * offset;
-    if (pass == 1 || offset * offset <= variance / 4096.0f) break;
-    center += offset;
+    const auto deviation = [&](std::size_t i) { return static_cast<double>(x[i]) - center; };
+    offset = mean_of(n, deviation);
+    variance =
+        mean_of(n, [&](std::size_t i) { return deviation(i) * deviation(i); }) - offset * offset;
+    if (pass == 1 || offset * offset <= variance + static_cast<double>(epsilon)) break;
+    center = static_cast<double>(static_cast<float>(offset));
   }
-  const float rstd = 1.0f / std::sqrt(variance + epsilon);
+  const double square = variance + static_cast<double>(epsilon);
+  const double rstd = square == 0.0 ? 0.0 : 1.0 / std::sqrt(square);
   std::vector<float> y(n);
   for (std::size_t i = 0; i < n; ++i) {
-    y[i] = std::fma(std::fma(x[i] - center, rstd, -offset * rstd), weight ? weight[i] : 1.0f,
-                    bias ? bias[i] : 0.0f);
+    const double deviation = static_cast<double>(x[i]) - center - offset;
+    y[i] = static_cast<float>(deviation * rstd * static_cast<double>(weight ? weight[i] : 1.0f) +
+                              static_cast<double>(bias ? bias[i] : 0.0f));
   }
   return y;
 }
 
-/// Returns the largest error of a normalized row: a deviation is the unit.
-double layer_norm_error(const float* y, const float* x, std::size_t n) {
-  double mean = 0.0, variance = 0.0, worst = 0.0;
-  for (std::size_t i = 0; i < n; ++i) mean += static_cast<double>(x[i]);
-  mean /= static_cast<double>(n);
-  for (std::size_t i = 0; i < n; ++i) variance += std::pow(static_cast<double>(x[i]) - mean, 2);
-  const double deviation = std::sqrt(variance / static_cast<double>(n) + 1e-5);
+/// A row whose elements are normal numbers, but for some outliers.
+struct NormCase {
+  float offset, deviation, epsilon = 1e-5f, outlier = 0.0f;
+  std::size_t outliers = 0;
+};
+constexpr NormCase kNormCases[] = {
+    {0.0f, 1.0f},
+    {-0.9f, 1.0f},
+    {3.0f, 2.0f},
+    {-50.0f, 1.0f},
+    {1e4f, 1.0f},
+    {1e6f, 1.0f},
+    {1e8f, 1.0f},
+    {1e8f, 100.0f},
+    {0.0f, 0x1p-149f, 0.0f},
+    {0x1p-140f, 0x1p-146f, 0.0f},
+    {1e-20f, 1e-20f, 0.0f},
+    {0.0f, 1e-3f, 1e-6f},
+    {1e20f, 1e20f},
+    {0.0f, 0x1p127f},
+    {0.0f, 1.0f, 1e-5f, 3000.0f, 1},
+    {0.0f, 1.0f, 1e-5f, -8192.0f, 3},
+    {0.0f, 1.0f, 1e-5f, 4096.0f, 16},
+    {0.0f, 1.0f, 1e-5f, 1e30f, 1},
+    {1e6f, 1.0f, 1e-5f, 0.1f, 1},
+};
+
+std::vector<float> row_of(const NormCase& c, std::size_t n, Random& random) {
+  std::vector<float> x = random.normal(n);
+  constexpr float kMax = std::numeric_limits<float>::max();
+  for (float& v : x) v = std::clamp(v * c.deviation + c.offset, -kMax, kMax);
+  for (std::size_t i = 0; i < std::min(n, c.outliers); ++i) x[i * 7919 % n] = c.outlier;
+  return x;
+}
+
+/// Returns the largest error of a normalized row, divided by the one that layer_norm.h allows.
+double layer_norm_error(const float* y, const float* x, const float* weight, const float* bias,
+                        std::size_t n, float epsilon) {
+  const auto count = static_cast<long double>(n);
+  const long double last = static_cast<long double>(x[n - 1]);  // if x is far from 0, near its mean
+  long double mean = 0.0L, variance = 0.0L;
+  for (std::size_t i = 0; i < n; ++i) mean += static_cast<long double>(x[i]) - last;
+  mean /= count;
   for (std::size_t i = 0; i < n; ++i) {
-    const double exact = (static_cast<double>(x[i]) - mean) / deviation;
-    worst = std::max(worst, std::abs(static_cast<double>(y[i]) - exact));
+    const long double deviation = static_cast<long double>(x[i]) - last - mean;
+    variance += deviation * deviation / count;
+  }
+  const long double square = variance + static_cast<long double>(epsilon);
+  double worst = 0.0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const long double deviation = static_cast<long double>(x[i]) - last - mean;
+    const long double z = square == 0.0L ? 0.0L : deviation / std::sqrt(square);
+    const auto w = static_cast<long double>(weight ? weight[i] : 1.0f);
+    const auto b = static_cast<long double>(bias ? bias[i] : 0.0f);
+    const long double exact = z * w + b;
+    const long double half_ulp = std::ldexp(1.0L, std::max(std::ilogb(exact), -126) - 24);
+    const long double more =
+        (count / 5.0L + 20.0L) * 0x1p-53L * (std::abs(w) * (1.0L + std::abs(z)) + std::abs(b));
+    const long double error = std::abs(static_cast<long double>(y[i]) - exact);
+    worst = std::max(worst, static_cast<double>(error / (half_ulp + more)));
   }
   return worst;
 }
@@ -139,30 +184,22 @@ TEST_CASE("layer_norm follows the rules bit for bit, in place and with any numbe
   }
 }
 
-TEST_CASE("layer_norm follows the rules in rows that are wide or far from 0") {
-  for (const NormKernels* const table : norm_tables()) {
-    for (const std::size_t n : {4096, 4097, 9000, 70000}) {
-      const auto x = Random(static_cast<unsigned>(n)).normal(n, 1e6f);
+TEST_CASE("layer_norm rounds the exact result, however wide or far from 0 a row is") {
+  for (const std::size_t n : {1, 2, 15, 17, 100, 768, 1600, 8193, 65536, 1 << 20}) {
+    for (const NormCase& c : kNormCases) {
+      INFO("n " << n << ", offset " << c.offset << ", deviation " << c.deviation << ", "
+                << c.outliers << " outliers of " << c.outlier);
+      Random random(static_cast<unsigned>(n));
+      const auto x = row_of(c, n, random), weight = random.normal(n), bias = random.normal(n);
+      const float* const w = n == 1600 ? nullptr : weight.data();
+      const float* const b = n == 1600 ? nullptr : bias.data();
+      const auto expected = layer_norm_row(x.data(), w, b, n, c.epsilon);
+      CHECK(layer_norm_error(expected.data(), x.data(), w, b, n, c.epsilon) <= 1.0);
       std::vector<float> y(n);
-      table->layer_norm(y.data(), x.data(), nullptr, nullptr, 1, n, 1e-5f);
-      const auto expected = layer_norm_row(x.data(), nullptr, nullptr, n, 1e-5f);
-      INFO(table->name << ", n " << n);
-      CHECK(same_bits(y.data(), expected.data(), n));
-    }
-  }
-}
-
-// The bounds are a thousandth of the error of PyTorch at 1e4 deviations from 0, and what a sum of
-// so many terms in f32 allows beyond that.
-TEST_CASE("layer_norm is accurate however far from 0 a row is") {
-  for (const NormKernels* const table : norm_tables()) {
-    for (const std::size_t n : {2, 17, 100, 768, 1600, 8192, 65536, 1 << 20}) {
-      for (const float mean : {0.0f, -50.0f, 1e4f, 1e6f}) {
-        INFO(table->name << ", n " << n << ", mean " << mean);
-        const auto x = Random(static_cast<unsigned>(n)).normal(n, mean);
-        std::vector<float> y(n);
-        table->layer_norm(y.data(), x.data(), nullptr, nullptr, 1, n, 1e-5f);
-        CHECK(layer_norm_error(y.data(), x.data(), n) <= 2e-6);
+      for (const NormKernels* const table : norm_tables()) {
+        INFO(table->name);
+        table->layer_norm(y.data(), x.data(), w, b, 1, n, c.epsilon);
+        CHECK(same_bits(y.data(), expected.data(), n));
       }
     }
   }
@@ -172,7 +209,7 @@ TEST_CASE("a row of one value becomes the bias") {
   const float values[] = {0.0f, 1e-45f, 1e-40f, 1e-20f, 0.1f, 3.3f, 3.6e11f, 1e30f, -3.4e38f};
   for (const NormKernels* const table : norm_tables()) {
     for (const float value : values) {
-      for (const float epsilon : {1e-42f, 1e-35f, 1e-5f, 1e10f}) {
+      for (const float epsilon : {0.0f, 1e-42f, 1e-35f, 1e-5f, 1e10f}) {
         for (const std::size_t n : {1, 3, 768, 70001}) {
           const std::vector<float> x(n, value), bias(n, 0.25f);
           std::vector<float> y(n);
@@ -180,6 +217,22 @@ TEST_CASE("a row of one value becomes the bias") {
           INFO(table->name << ", value " << value << ", epsilon " << epsilon << ", n " << n);
           CHECK(y == bias);
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("infinity and NaN make their row NaN, as in PyTorch, and no other") {
+  for (const NormKernels* const table : norm_tables()) {
+    for (const float bad : {kInfinity, -kInfinity, kNaN}) {
+      for (const std::size_t n : {1, 5, 16, 768}) {
+        INFO(table->name << ", " << bad << ", n " << n);
+        std::vector<float> x = Random(1).normal(3 * n), y(3 * n);
+        x[n + n / 2] = bad;
+        table->layer_norm(y.data(), x.data(), nullptr, nullptr, 3, n, 1e-5f);
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < 3 * n; ++i) wrong += std::isnan(y[i]) != (i / n == 1);
+        CHECK(wrong == 0);
       }
     }
   }

@@ -94,8 +94,9 @@ inline constexpr double kUnitRoundoff = 0x1p-24;
 
 // -- The rules, literally -------------------------------------------------------------------------
 
-inline float tree_sum(const float (&lane)[gpt2::kLanes]) {
-  float sum[gpt2::kLanes];
+template <class Lane>
+Lane tree_sum(const Lane (&lane)[gpt2::kLanes]) {
+  Lane sum[gpt2::kLanes];
   std::copy(std::begin(lane), std::end(lane), sum);
   for (std::size_t half = 8; half > 0; half /= 2) {
     for (std::size_t i = 0; i < half; ++i) sum[i] = sum[i] + sum[i + half];
