@@ -28,6 +28,9 @@ struct EncodeOptions {
   /// HuggingFace's transformers: "[CLS]" and "[SEP]", or "</s>". After these, a model begins a new
   /// text. Without add_special_tokens, adds nothing.
   bool post_process = false;
+
+  /// Whether encode_text() tells which part of the text each token stands for.
+  bool with_ranges = false;
 };
 
 /// A part of a text, in bytes: from `begin` up to `end`.
@@ -37,16 +40,30 @@ struct TextRange {
   bool operator==(const TextRange&) const = default;
 };
 
+/// The tokens of a text, and what they leave out of it.
+struct EncodedText {
+  std::vector<TokenId> ids = {};
+
+  /// The part of the text for each id, if EncodeOptions::with_ranges. The range of a token that
+  /// stands for no part of it is empty.
+  std::vector<TextRange> ranges = {};
+
+  /// The number of bytes of the text for which the vocabulary has no token: they are left out or
+  /// replaced by the tokenizer's unknown token. 0 for every text if the vocabulary has all 256
+  /// bytes, as GPT-2's does.
+  std::size_t lost_bytes = 0;
+};
+
 /// Text to token ids and back: GPT-2's byte-level BPE, and the other tokenizers that models with
 /// GPT-2's architecture have (WordPiece, BPE of characters, SentencePiece), with HuggingFace's
 /// results.
 ///
-/// For valid UTF-8 and a byte-level BPE, the result is that of HuggingFace's GPT2TokenizerFast or,
-/// if there is no tokenizer.json and add_prefix_space is set, that of its GPT2Tokenizer (which puts
-/// a space before every text, even one that begins with a space). Bytes that are not valid UTF-8
-/// are encoded as themselves. So decode(encode(bytes)) == bytes for any input, provided that the
-/// vocabulary contains all 256 bytes, add_prefix_space is not set, and no added token absorbs white
-/// space (lstrip, rstrip) or is written like a token of the vocabulary that stands for other bytes
+/// For valid UTF-8, the result is that of AutoTokenizer in HuggingFace's transformers 5, but for
+/// its GPT2Tokenizer, which drops the normalizer and the pre_tokenizer of a tokenizer.json: this
+/// class stays with the file. Bytes that are not valid UTF-8 are encoded as themselves. So
+/// decode(encode(bytes)) == bytes for any input, provided that the vocabulary contains all 256
+/// bytes, add_prefix_space is not set, and no added token absorbs white space (lstrip, rstrip) or
+/// is written like a token of the vocabulary that stands for other bytes
 /// ("Ġyou" stands for " you"). A Tokenizer is immutable, so any number of threads may use it at the
 /// same time, and it is cheap to copy.
 ///
@@ -77,17 +94,14 @@ class Tokenizer {
 
   /// The text's token ids; none for an empty text. The text may be any bytes. Takes O(n log n) time
   /// in the worst case, for any input. Throws Error(invalid_argument) for a text of 2 GiB or more.
-  ///
-  /// If `lost_bytes` is not null, sets it to the number of bytes of the text for which the
-  /// vocabulary has no token: encode() leaves them out or replaces them by the tokenizer's unknown
-  /// token. It is 0 for every text if the vocabulary has all 256 bytes, as GPT-2's does.
-  ///
-  /// If `ranges` is not null, sets it to the part of the text that each token stands for. The range
-  /// of a token that stands for no part of it is empty.
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text,
-                                            const EncodeOptions& options = {},
-                                            std::size_t* lost_bytes = nullptr,
-                                            std::vector<TextRange>* ranges = nullptr) const;
+                                            const EncodeOptions& options = {}) const {
+    return encode_text(text, options).ids;
+  }
+
+  /// The same, with what else is known about the tokens.
+  [[nodiscard]] EncodedText encode_text(std::string_view text,
+                                        const EncodeOptions& options = {}) const;
 
   /// Throws Error(invalid_argument) if a model with this config cannot have been trained with this
   /// tokenizer: if a token that is not an added one has no embedding, or if there are more
@@ -116,6 +130,10 @@ class Tokenizer {
 
   /// The id of the token with exactly this content.
   [[nodiscard]] std::optional<TokenId> find(std::string_view content) const;
+
+  /// The bos_token of the tokenizer's files or, if they have none, "<|endoftext|>" if it is in the
+  /// vocabulary of a byte-level BPE.
+  [[nodiscard]] std::optional<TokenId> bos_token() const noexcept;
 
   /// The eos_token of the tokenizer's files or, if they have none, "<|endoftext|>" if it is in the
   /// vocabulary.

@@ -234,19 +234,22 @@ gpt2_status gpt2_tokenizer_load_memory(const gpt2_memory_file* files, size_t n_f
 gpt2_status gpt2_tokenizer_encode(const gpt2_tokenizer* tokenizer, const char* text, size_t n_bytes,
                                   const char* options, gpt2_ids** out, size_t* lost) {
   return guard_new(out, [&] {
-    return make_ids(checked(tokenizer).tokenizer.encode(text_of(text, n_bytes, "the text"),
-                                                        encode_options(options), lost));
+    const gpt2::EncodedText encoded = checked(tokenizer).tokenizer.encode_text(
+        text_of(text, n_bytes, "the text"), encode_options(options));
+    if (lost != nullptr) *lost = encoded.lost_bytes;
+    return make_ids(encoded.ids);
   });
 }
 
 gpt2_status gpt2_tokenizer_offsets(const gpt2_tokenizer* tokenizer, const char* text,
                                    size_t n_bytes, const char* options, gpt2_ids** out) {
   return guard_new(out, [&] {
-    std::vector<gpt2::TextRange> ranges;
-    static_cast<void>(checked(tokenizer).tokenizer.encode(
-        text_of(text, n_bytes, "the text"), encode_options(options), nullptr, &ranges));
+    gpt2::EncodeOptions with_ranges = encode_options(options);
+    with_ranges.with_ranges = true;
+    const gpt2::EncodedText encoded =
+        checked(tokenizer).tokenizer.encode_text(text_of(text, n_bytes, "the text"), with_ranges);
     std::vector<gpt2::TokenId> numbers;  // a text has less than 2^31 bytes
-    for (const auto& [begin, end] : ranges) {
+    for (const auto& [begin, end] : encoded.ranges) {
       for (const std::size_t place : {begin, end}) {
         numbers.push_back(static_cast<gpt2::TokenId>(place));
       }

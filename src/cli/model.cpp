@@ -166,10 +166,9 @@ std::optional<Tokenizer> find_tokenizer(const ModelSettings& settings, const cha
 
 std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text,
                             const EncodeOptions& options) {
-  std::size_t lost = 0;
-  std::vector<TokenId> tokens = tokenizer.encode(text, options, &lost);
-  note_lost_bytes(lost, text.size());
-  return tokens;
+  EncodedText encoded = tokenizer.encode_text(text, options);
+  note_lost_bytes(encoded.lost_bytes, text.size());
+  return std::move(encoded.ids);
 }
 
 void note_lost_bytes(std::size_t lost, std::size_t bytes) {

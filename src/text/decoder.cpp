@@ -45,7 +45,9 @@ void add_metaspace_decoder(const JsonFields& fields, TokenDecoder& decoder) {
   });
 }
 
+// HuggingFace's tokenizers strip every token, so that this makes sense only if they are one.
 void add_strip(const JsonFields& fields, TokenDecoder& decoder) {
+  fields.expect(decoder.is_fused, "type", "a step behind which is no Strip, unless it is Fuse");
   std::size_t start = 0, stop = 0;
   fields.read("start", start, 0, 16);
   fields.read("stop", stop);
@@ -56,6 +58,11 @@ void add_strip(const JsonFields& fields, TokenDecoder& decoder) {
           token.erase(0, content.size());
         }
       });
+}
+
+void add_bpe_decoder(const JsonFields& fields, TokenDecoder& decoder) {
+  decoder.end_of_word = fields.required_string("suffix");
+  fields.expect(!decoder.end_of_word.empty(), "suffix", "a text");
 }
 
 void add_replace(const JsonFields& fields, TokenDecoder& decoder) {
@@ -74,7 +81,8 @@ constexpr StepKind<TokenDecoder> kDecoders[] = {
     {"WordPiece", add_wordpiece},
     {"Metaspace", add_metaspace_decoder},
     {"ByteFallback", [](const auto&, TokenDecoder& decoder) { decoder.byte_fallback = true; }},
-    {"Fuse", [](const auto&, TokenDecoder&) {}},
+    {"BPEDecoder", add_bpe_decoder},
+    {"Fuse", [](const auto&, TokenDecoder& decoder) { decoder.is_fused = true; }},
     {"Replace", add_replace},
     {"Strip", add_strip}};
 
@@ -122,7 +130,12 @@ TokenDecoder sentencepiece_decoder(const SentencePieceFile& file) {
 
 Detokenizer::Detokenizer(Tokenizer tokenizer, std::span<const TokenId> before)
     : tokenizer_(std::move(tokenizer)) {
-  for (const TokenId id : before) is_first_ &= tokenizer_.is_special(id);
+  const std::string& mark = tokenizer_.impl_->decoder.end_of_word;
+  for (const TokenId id : before) {
+    if (tokenizer_.is_special(id)) continue;
+    is_first_ = false;
+    held_ = tokenizer_.impl_->vocabulary.name(id).ends_with(mark) ? mark : "";
+  }
 }
 
 std::string_view Detokenizer::write(TokenId id) {
@@ -131,6 +144,11 @@ std::string_view Detokenizer::write(TokenId id) {
   const std::string_view name = impl.vocabulary.name(id);
   out_.clear();
   if (name.empty()) return out_;
+  if (const std::string& mark = impl.decoder.end_of_word; !mark.empty()) {
+    out_ = std::exchange(held_, std::string(name));
+    replace_all(out_, mark, " ");
+    return out_;
+  }
   unsigned byte = 0;
   if (impl.decoder.byte_fallback && read_byte_piece(name, byte)) {
     held_ += static_cast<char>(byte);
@@ -150,6 +168,11 @@ std::string_view Detokenizer::write(TokenId id) {
 // so that the run has to end before any of it is certain. In SentencePiece, only bytes that are no
 // part of a character do.
 std::string_view Detokenizer::flush() {
+  if (const std::string& mark = tokenizer_.impl_->decoder.end_of_word; !mark.empty()) {
+    out_ = std::exchange(held_, {});
+    replace_all(out_, mark, "");
+    return out_;
+  }
   const bool is_valid = valid_utf8_prefix(held_) == held_.size();
   if (!tokenizer_.impl_->decoder.is_sentencepiece && !is_valid) held_.assign(held_.size(), '\xff');
   return out_ = take_characters(held_, Invalid::byte, true);

@@ -12,8 +12,9 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-// HuggingFace's classes of tokenizers. A plain class changes nothing of a tokenizer.json. GPT-2's
-// replace its add_prefix_space, and BERT's the settings of its BertNormalizer.
+// The classes of transformers 5 whose rules are known. A plain class changes nothing of a
+// tokenizer.json. GPT-2's replace its add_prefix_space, and BERT's the settings of its
+// BertNormalizer.
 enum class Family : std::uint8_t { other, plain, gpt2, bert, t5, gpt_sw3 };
 constexpr std::pair<std::string_view, Family> kClasses[] = {
     {"PreTrainedTokenizer", Family::plain}, {"TokenizersBackend", Family::plain},
@@ -78,17 +79,15 @@ Family family_of(const JsonFields& config, const MainFile& main) {
   std::string name = config.string("tokenizer_class").value_or("");
   if (name.empty()) return main.family;
   if (name.ends_with("Fast")) name.erase(name.size() - 4);
-  Family family = Family::other;
-  std::string expected;
-  for (const auto& [known, its_family] : kClasses) {
-    if (name == known) family = its_family;
-    if (its_family == main.family) expected = quote(known);
+  std::string expected = "one of";
+  for (const auto& [known, family] : kClasses) {
+    const bool is_right = main.family == Family::other || family == main.family ||
+                          (main.family == Family::gpt2 && family == Family::plain) ||
+                          (main.family == Family::t5 && family == Family::gpt_sw3);
+    if (is_right && name == known) return main.family == Family::gpt2 ? main.family : family;
+    if (is_right) expected.append(" ").append(known);
   }
-  const bool is_right = family == main.family || main.family == Family::other ||
-                        (main.family == Family::gpt2 && family == Family::plain) ||
-                        (main.family == Family::t5 && family == Family::gpt_sw3);
-  config.expect(is_right, "tokenizer_class", expected);
-  return family;
+  config.refuse("tokenizer_class", expected, ErrorCode::unsupported);
 }
 
 // Overrides the members that HuggingFace's class overrides. It does not look into a Sequence.
@@ -105,9 +104,8 @@ void patch_parts(json& root, const JsonFields& config, Family family) {
     (*bert)["strip_accents"] = nullptr;
     if (config.find("strip_accents")) (*bert)["strip_accents"] = config.flag("strip_accents", true);
   }
-  const bool is_kept =
-      family == Family::bert || (family == Family::plain && !config.find("add_prefix_space"));
-  if (json* const level = find("pre_tokenizer", "ByteLevel"); level && !is_kept) {
+  const bool is_replaced = family == Family::gpt2 || family == Family::other;
+  if (json* const level = find("pre_tokenizer", "ByteLevel"); level && is_replaced) {
     (*level)["add_prefix_space"] = config.flag("add_prefix_space", false);
   }
 }
@@ -127,18 +125,6 @@ constexpr SpecialName kSpecialNames[] = {{"bos_token", "<|endoftext|>", "", ""},
 
 // The ids of kSpecialNames and then of other tokens. An id is -1 if there is no such token.
 using SpecialIds = std::vector<TokenId>;
-
-// Reads an AddedToken from the members that it has in files.
-AddedToken read_added_token(const JsonFields& fields) {
-  const bool special = fields.flag("special", false);
-  return {.content = fields.required_string("content"),
-          .single_word = fields.flag("single_word", false),
-          .lstrip = fields.flag("lstrip", false),
-          .rstrip = fields.flag("rstrip", false),
-          .normalized = fields.flag("normalized", !special),
-          .special = special,
-          .where = fields.where()};
-}
 
 // A special token is written as its content alone or as an AddedToken's members.
 AddedToken special_token(const json& value, const std::string& where) {
@@ -160,10 +146,13 @@ std::vector<AddedToken> special_tokens(const std::vector<const JsonFields*>& fil
         tokens[i] = special_token(*value, fields->where() + ": " + name);
       }
     }
-    constexpr const char* kList = "additional_special_tokens";
-    if (!fields->find(kList)) continue;
-    for (const json& value : fields->required_list(kList)) {
-      tokens.push_back(special_token(value, fields->where() + ": " + kList));
+    for (const char* const list : {"additional_special_tokens", "extra_special_tokens"}) {
+      const json* const found = fields->find(list);
+      if (!found) continue;
+      if (!found->is_structured()) fields->refuse(list, "an array");
+      for (const json& value : *found) {  // which an object may name, too
+        tokens.push_back(special_token(value, fields->where() + ": " + list));
+      }
     }
   }
   return tokens;
@@ -172,32 +161,39 @@ std::vector<AddedToken> special_tokens(const std::vector<const JsonFields*>& fil
 // Declares the tokens of the side files. As in HuggingFace's transformers, the other two files
 // count only if tokenizer_config.json has no added_tokens_decoder:
 // {"50256": {"content": "<|endoftext|>", ...}}. Of the tokens of added_tokens.json, {"<|pad|>":
-// 50257}, those are special that another file names as such.
+// 50257}, those are special that another file names as such. Tokens that are new get the next free
+// ids in the order of theirs.
 SpecialIds read_side_files(const JsonFields& config, Folder& folder, Family family,
                            Tokenizer::Impl& tokenizer) {
   const JsonFields map = folder.read_object("special_tokens_map.json");
   const JsonFields added = folder.read_object("added_tokens.json");
-  std::vector<AddedToken> specials;
-  if (config.find("added_tokens_decoder")) {
-    specials = special_tokens({&config});
+  const bool has_decoder = config.find("added_tokens_decoder") != nullptr;
+  std::vector<AddedToken> specials =
+      has_decoder ? special_tokens({&config}) : special_tokens({&config, &map});
+  std::multimap<TokenId, AddedToken> numbered;
+  if (has_decoder) {
     const JsonFields decoder = config.required_object("added_tokens_decoder");
     for (const auto& [key, value] : decoder.object().items()) {
       std::uint32_t id = 0;
       const json given = read_number(key, id) ? json(id) : json(key);
-      declare_added_token({value, decoder.where()}, given, tokenizer);
+      const AddedToken token = read_added_token({value, decoder.where()});
+      numbered.emplace(read_token_id(given, token.content, token.where), token);
     }
   } else {
-    specials = special_tokens({&config, &map});
     std::set<std::string_view> names;
     for (const AddedToken& special : specials) names.insert(special.content);
     for (const auto& [content, value] : added.object().items()) {
       const bool is_special = names.contains(content);
-      tokenizer.added.declare({.content = content,
-                               .id = read_token_id(value, content, added.where()),
-                               .normalized = !is_special,
-                               .special = is_special,
-                               .where = added.where()});
+      numbered.emplace(read_token_id(value, content, added.where()),
+                       AddedToken{.content = content,
+                                  .normalized = !is_special,
+                                  .special = is_special,
+                                  .where = added.where()});
     }
+  }
+  for (auto& [id, token] : numbered) {
+    token.id = std::min(id, static_cast<TokenId>(tokenizer.vocabulary.size()));
+    tokenizer.added.declare(token, /*replaces=*/has_decoder);
   }
   SpecialIds ids;
   for (AddedToken& token : specials) {
@@ -215,15 +211,18 @@ SpecialIds read_side_files(const JsonFields& config, Folder& folder, Family fami
 void add_tokens_of_class(const JsonFields& config, const SpecialIds& ids, const MainFile& main,
                          Family family, Tokenizer::Impl& tokenizer) {
   const TokenId bos = ids[0], eos = ids[1], unknown = ids[2], sep = ids[3], cls = ids[5];
+  if (bos >= 0) tokenizer.bos = bos;
   if (eos >= 0) tokenizer.end_of_text = eos;
-  if (config.flag("add_bos_token", false)) {
-    if (bos < 0) config.refuse("add_bos_token", "false, because no bos_token is given");
-    for (auto* const start : {&tokenizer.before, &tokenizer.prompt_start}) {
-      if (start->empty() || start->front() != bos) start->insert(start->begin(), bos);
-    }
-  }
+  tokenizer.split_special_tokens = config.flag("split_special_tokens", false);
   if (main.family == Family::gpt2) {
-    tokenizer.has_space_before = config.flag("add_prefix_space", false);
+    if (config.flag("add_bos_token", false)) {
+      if (bos < 0) config.refuse("add_bos_token", "false, because no bos_token is given");
+      tokenizer.before = tokenizer.prompt_start = {bos};
+    }
+    if (config.flag("add_eos_token", false)) {
+      if (eos < 0) config.refuse("add_eos_token", "false, because no eos_token is given");
+      tokenizer.after = {eos};
+    }
   } else if (main.family == Family::bert) {
     if (unknown < 0 || sep < 0 || cls < 0) {
       fail(tokenizer.files.front().string(), "expected lines with [UNK], [CLS] and [SEP]");
@@ -271,17 +270,25 @@ std::shared_ptr<const Tokenizer::Impl> load_from(Folder folder) {
   const SpecialIds ids = read_side_files(config, folder, family, *tokenizer);
   tokenizer->files = std::move(folder.files);
   add_tokens_of_class(config, ids, main, family, *tokenizer);
-  tokenizer->added.prepare(tokenizer->normalizer);
+  tokenizer->added.prepare([&](std::string_view content) {
+    std::array<TextBuffer, 2> buffers;
+    return std::string(normalize({content}, tokenizer->normalizer, false, buffers).text);
+  });
   tokenizer->description = describe(*tokenizer);
   return tokenizer;
 }
 
 }  // namespace
 
-void declare_added_token(const JsonFields& fields, const json& id, Tokenizer::Impl& tokenizer) {
-  AddedToken token = read_added_token(fields);
-  token.id = read_token_id(id, token.content, fields.where());
-  tokenizer.added.declare(token, /*replaces=*/true);
+AddedToken read_added_token(const JsonFields& fields) {
+  const bool special = fields.flag("special", false);
+  return {.content = fields.required_string("content"),
+          .single_word = fields.flag("single_word", false),
+          .lstrip = fields.flag("lstrip", false),
+          .rstrip = fields.flag("rstrip", false),
+          .normalized = fields.flag("normalized", !special),
+          .special = special,
+          .where = fields.where()};
 }
 
 Tokenizer::Tokenizer() : impl_(std::make_shared<const Impl>()) {}

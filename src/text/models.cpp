@@ -13,7 +13,8 @@ namespace {
 // The pairs of tokens that can be merged, with their ranks: a hash table without deletion.
 class MergeTable {
  public:
-  MergeTable(const MergeList& merges, const Vocabulary& vocabulary)
+  // A merge drops the `prefix` of the right token.
+  MergeTable(const MergeList& merges, const Vocabulary& vocabulary, std::string_view prefix)
       : shift_(64 - static_cast<int>(std::bit_width(2 * merges.pairs.size() | 1))),
         slots_(std::size_t{1} << (64 - shift_), kEmpty) {
     merged_.reserve(merges.pairs.size());
@@ -26,11 +27,13 @@ class MergeTable {
              ": expected only tokens of the vocabulary, found ", quote(token));
       };
       const std::uint64_t pair = pair_of(id_of(left), id_of(right));
+      const std::string_view rest =
+          std::string_view(right).substr(right.starts_with(prefix) ? prefix.size() : 0);
       // Ids mostly follow the order of the merges, so this tries the next id before it searches.
       const std::string_view next = vocabulary.name(merged + 1);
-      const bool is_next = next.size() == left.size() + right.size() && next.starts_with(left) &&
-                           next.ends_with(right);
-      merged = is_next ? merged + 1 : id_of(left + right);
+      const bool is_next = next.size() == left.size() + rest.size() && next.starts_with(left) &&
+                           next.ends_with(rest);
+      merged = is_next ? merged + 1 : id_of(concat(left, rest));
       slots_[slot_of(pair)] = pair << kBits | merged_.size();
       merged_.push_back(merged);
     }
@@ -75,7 +78,7 @@ class MergeTable {
 class Bpe {
  public:
   Bpe(const Vocabulary& vocabulary, const MergeList& merges, const BpeOptions& options)
-      : vocabulary_(&vocabulary), merges_(merges, vocabulary), options_(options) {
+      : vocabulary_(&vocabulary), merges_(merges, vocabulary, options.prefix), options_(options) {
     for (std::size_t byte = 0; byte < byte_ids_.size(); ++byte) {
       const std::string name =
           options_.of_characters ? byte_piece(byte) : std::string(1, static_cast<char>(byte));
@@ -85,7 +88,9 @@ class Bpe {
 
   void operator()(std::string_view word, Symbols& symbols, TokenSink& out) const {
     if (options_.ignore_merges) {
-      if (const auto id = vocabulary_->find_bytes(word)) return out.add(*id, word.size());
+      const auto id =
+          options_.of_characters ? vocabulary_->find(word) : vocabulary_->find_bytes(word);
+      if (id) return out.add(*id, word.size());
     }
     split_into_symbols(word, symbols, out);
     symbols.merge(
@@ -105,7 +110,9 @@ class Bpe {
       if (of_characters) [[unlikely]] {
         end = begin + decode_utf8(word.substr(begin)).length;
         const std::string_view character = word.substr(begin, end - begin);
-        id = vocabulary_->find(character).value_or(-1);
+        std::string name = begin > 0 ? options_.prefix : "";
+        name.append(character).append(end == word.size() ? options_.suffix : "");
+        id = vocabulary_->find(name).value_or(-1);
         const auto has_token = [&](char byte) { return id_of(byte) >= 0; };
         if (id < 0 && options_.byte_fallback && std::ranges::all_of(character, has_token)) {
           for (; begin < end; ++begin) symbols.add(id_of(word[begin]), begin + 1);
@@ -330,22 +337,24 @@ TokenModel wordpiece_model(const Vocabulary& vocabulary, const WordPieceOptions&
     name.remove_prefix(options.prefix.size());
     if (!name.empty()) next.emplace_back(name, id);
   }
-  return [unknown = options.unknown, max = options.max_characters,
-          first_pieces = PieceTrie(std::move(first)), next_pieces = PieceTrie(std::move(next))](
-             std::string_view word, Symbols& symbols, TokenSink& out) {
+  return [options, first_pieces = PieceTrie(std::move(first)),
+          next_pieces = PieceTrie(std::move(next))](std::string_view word, Symbols& symbols,
+                                                    TokenSink& out) {
     symbols.clear();
     std::size_t at = 0;
-    const bool is_long = word.size() > max && count_characters(word) > max;
+    const std::size_t max = options.max_characters;
+    const bool is_whole = options.whole_words;
+    const bool is_long = !is_whole && word.size() > max && count_characters(word) > max;
     while (!is_long && at < word.size()) {
       const PieceTrie& pieces = at == 0 ? first_pieces : next_pieces;
       const auto [length, id] = pieces.longest_prefix(word.substr(at));
-      if (length == 0) break;
+      if (length == 0 || (is_whole && length < word.size())) break;
       at += length;
       symbols.add(id, at);
     }
     if (at < word.size()) {
       out.lose(0, word.size());
-      return out.add(unknown, word.size());
+      return out.add(options.unknown, word.size());
     }
     symbols.for_each([&](TokenId id, std::uint32_t end) { out.add(id, end); });
   };

@@ -187,6 +187,8 @@ struct BpeOptions {
   bool ignore_merges = false;      ///< a word that is itself a token becomes that token
   bool of_characters = false;      ///< merges characters instead of bytes
   bool byte_fallback = false;      ///< a character without a token becomes "<0x41>" and so on
+  std::string prefix = {};         ///< of the name of a character that does not begin a word
+  std::string suffix = {};         ///< of the name of a character that ends a word
 };
 
 /// Returns byte pair encoding, which does the merge with the lowest rank first. If a pair is there
@@ -199,9 +201,11 @@ struct WordPieceOptions {
   TokenId unknown = -1;              ///< takes the place of a word that is not made of tokens
   std::string prefix = "##";         ///< of a token that continues a word
   std::size_t max_characters = 100;  ///< a longer word is unknown
+  bool whole_words = false;          ///< a word is one token or unknown
 };
 
-/// Returns BERT's WordPiece: divides a word into the longest tokens, from left to right. No word
+/// Returns BERT's WordPiece: divides a word into the longest tokens, from left to right. With
+/// `whole_words`, returns WordLevel, which divides no word. No word
 /// has a token that is longer than PieceTrie::kMaxPieceBytes or that is not UTF-8.
 [[nodiscard]] TokenModel wordpiece_model(const Vocabulary& vocabulary,
                                          const WordPieceOptions& options);

@@ -124,6 +124,19 @@ Rewrite stripping(bool left, bool right) {
   };
 }
 
+// Returns a step that puts a text before a text that is not empty.
+Rewrite prepending(std::string content) {
+  return [content](std::string_view text, std::size_t at, std::string& out) -> std::size_t {
+    if (at == 0) out += content;
+    return out += text[at], 1;
+  };
+}
+
+std::size_t spell_byte(std::string_view text, std::size_t at, std::string& out) {
+  append_spelled(out, text[at]);
+  return 1;
+}
+
 // The one regular expression that files of SentencePiece models have: " {2,}".
 Rewrite joining_spaces(std::string content) {
   return [content](std::string_view text, std::size_t at, std::string& out) -> std::size_t {
@@ -180,7 +193,8 @@ void add_replacing(const JsonFields& fields, Rewrites& steps) {
   const auto text = pattern.string("String");
   if (text && !text->empty()) return steps.push_back(replacing(*text, std::move(content)));
   if (pattern.string("Regex") == " {2,}") return steps.push_back(joining_spaces(content));
-  fields.refuse("pattern", "a String, or the Regex ' {2,}'", ErrorCode::unsupported);
+  pattern.refuse(text ? "String" : "Regex", "a String, or the Regex ' {2,}'",
+                 ErrorCode::unsupported);
 }
 
 template <int options>
@@ -197,6 +211,11 @@ constexpr StepKind<Rewrites> kNormalizers[] = {
     {"Lowercase", [](const auto&, Rewrites& steps) { steps.push_back(each_character(lower)); }},
     {"StripAccents", [](const auto&, Rewrites& steps) { steps.push_back(without_marks("M")); }},
     {"Precompiled", add_precompiled},
+    {"ByteLevel", [](const auto&, Rewrites& steps) { steps.push_back(spell_byte); }},
+    {"Prepend",
+     [](const auto& fields, Rewrites& steps) {
+       steps.push_back(prepending(fields.required_string("prepend")));
+     }},
     {"Replace", add_replacing},
     {"Strip", [](const auto& fields, Rewrites& steps) {
        steps.push_back(

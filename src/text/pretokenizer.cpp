@@ -63,6 +63,15 @@ std::size_t contraction_length(std::string_view text) noexcept {
   return pair == "re" || pair == "ve" || pair == "ll" ? 3 : 0;
 }
 
+// The same for (?i:'s|'t|'re|'ve|'m|'ll|'d), which takes the long s (U+017F) for an s.
+std::size_t contraction_length_of_any_case(std::string_view text) {
+  if (!text.starts_with('\'')) return 0;
+  if (text.substr(1).starts_with("\u017f")) return 3;
+  std::string lower(text.substr(0, 3));
+  for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  return contraction_length(lower);
+}
+
 // Returns the length of the match of \s+(?!\S)|\s+. At the end of the text, this matches all of the
 // white space. Before a word, it matches all but the last white-space character, which belongs to
 // the word if it is a plain space. If there is only one such character, it matches that one.
@@ -72,47 +81,87 @@ std::size_t white_space_length(std::string_view text) noexcept {
   return length == text.size() || length == last ? length : length - last;
 }
 
-// Returns whether BERT takes the character for punctuation: all of ASCII's symbols, and category P.
-bool is_bert_punctuation(const ClassifiedChar& c) {
+// Returns whether the character is punctuation: one of ASCII's symbols, or of category P.
+bool is_punctuation(const ClassifiedChar& c) {
   if (c.code_point >= 0x80) return category_of(c.code_point)[0] == 'P';
   return c.code_point > ' ' && c.code_point < 0x7f && c.kind == CharClass::other;
 }
 
 bool is_digit(const ClassifiedChar& c) { return c.kind == CharClass::number; }
 
+bool is_space(const ClassifiedChar& c) { return c.kind == CharClass::space; }
+
+bool is_of_word(const ClassifiedChar& c) { return is_word_char(c.code_point); }
+
 FirstWord whole_text(std::string_view text) { return {text.size()}; }
 
 FirstWord gpt2_word(std::string_view text) { return {first_word_length(text)}; }
 
-bool is_never(const ClassifiedChar&) { return false; }
+// What a step does with a mark, which is a character for which is_mark(character).
+enum class Behavior : std::uint8_t {
+  removed,
+  isolated,
+  merged_with_previous,
+  merged_with_next,
+  contiguous,
+};
 
-// Returns white space or a word, which is a character for which is_alone(character), or others.
-template <bool (*is_alone)(const ClassifiedChar&)>
-FirstWord word_between_spaces(std::string_view text) {
-  if (const std::size_t spaces = run_length(text, CharClass::space)) return {spaces, false};
-  if (const auto first = first_char(text); is_alone(first)) return {first.length};
-  return {
-      length_while(text, [](const auto& c) { return c.kind != CharClass::space && !is_alone(c); })};
-}
-
-FirstWord digits(std::string_view text) {
-  if (const std::size_t length = length_while(text, is_digit)) return {length};
-  return {length_while(text, [](const auto& c) { return !is_digit(c); })};
-}
-
-FirstWord single_digit(std::string_view text) {
+// Returns marks, or the characters up to the next mark.
+template <bool (*is_mark)(const ClassifiedChar&), Behavior behavior>
+FirstWord split_at(std::string_view text) {
+  const auto rest_from = [&](std::size_t begin) {
+    return length_while(text.substr(begin), [](const auto& c) { return !is_mark(c); });
+  };
   const ClassifiedChar first = first_char(text);
-  return is_digit(first) ? FirstWord{first.length} : digits(text);
+  if (!is_mark(first)) {
+    const std::size_t length = rest_from(0);
+    const bool takes_mark = behavior == Behavior::merged_with_previous && length < text.size();
+    return {length + (takes_mark ? first_char(text.substr(length)).length : 0)};
+  }
+  if (behavior == Behavior::contiguous) return {length_while(text, is_mark)};
+  if (behavior == Behavior::merged_with_next) return {first.length + rest_from(first.length)};
+  return {first.length, behavior != Behavior::removed};
 }
 
 FirstWord word_with_metaspace(std::string_view text) {
   return {std::min(text.find(kMetaspace, 1), text.size())};
 }
 
-// GPT-2's pattern, as OpenAI's encoder.py and as tiktoken has it.
-constexpr std::string_view kPatterns[] = {
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
-    R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"};
+// Returns the part that the patterns of GPT-4 and of Qwen 2 match. They differ in max_digits.
+template <std::size_t max_digits>
+FirstWord gpt4_word(std::string_view text) {
+  if (const std::size_t length = contraction_length_of_any_case(text)) return {length};
+  const ClassifiedChar first = first_char(text);
+  const bool is_break = text[0] == '\n' || text[0] == '\r';
+  const bool may_lead = first.kind == CharClass::space || first.kind == CharClass::other;
+  const std::size_t lead = may_lead && !is_break ? first.length : 0;
+  if (const auto letters = run_length(text.substr(lead), CharClass::letter))
+    return {lead + letters};
+  if (is_digit(first)) {
+    std::size_t n = 0;
+    return {length_while(text, [&](const auto& c) { return is_digit(c) && n++ < max_digits; })};
+  }
+  const std::size_t space = text[0] == ' ' ? 1 : 0;
+  if (const auto others = run_length(text.substr(space), CharClass::other)) {
+    const std::size_t end = text.find_first_not_of("\r\n", space + others);
+    return {std::min(end, text.size())};
+  }
+  const std::string_view spaces = text.substr(0, run_length(text, CharClass::space));
+  const std::size_t last_break = spaces.find_last_of("\r\n");
+  return {last_break != spaces.npos ? last_break + 1 : white_space_length(text)};
+}
+
+// The patterns of GPT-2, as OpenAI's encoder.py and as tiktoken has it, of GPT-4, which is also
+// that of Llama 3, and of Qwen 2.
+constexpr std::pair<std::string_view, FirstWord (*)(std::string_view)> kPatterns[] = {
+    {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", gpt2_word},
+    {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", gpt2_word},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
+     R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     gpt4_word<3>},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|)"
+     R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     gpt4_word<1>}};
 
 void add_byte_level(const JsonFields& fields, WordSplits& steps) {
   const bool splits = fields.flag("use_regex", true);
@@ -133,27 +182,56 @@ void add_metaspace(const JsonFields& fields, WordSplits& steps) {
 }
 
 void add_split(const JsonFields& fields, WordSplits& steps) {
-  const auto pattern = fields.required_object("pattern").string("Regex").value_or("");
-  const bool is_known = std::ranges::find(kPatterns, pattern) != std::end(kPatterns);
-  fields.expect(is_known, "pattern", "the pattern of GPT-2");
-  const auto behavior = fields.string("behavior");
-  fields.expect(!behavior || *behavior == "Isolated", "behavior", "'Isolated'");
-  steps.push_back({gpt2_word});
+  const JsonFields pattern = fields.required_object("pattern");
+  const auto regex = pattern.string("Regex").value_or("");
+  const auto known = std::ranges::find(kPatterns, regex, [](const auto& one) { return one.first; });
+  pattern.expect(known != std::end(kPatterns), "Regex", "the pattern of GPT-2, GPT-4 or Qwen 2");
+  // Each pattern matches the whole text, part by part.
+  const auto behavior = fields.string("behavior").value_or("Isolated");
+  const bool is_inverted = fields.flag("invert", false);
+  fields.expect(behavior == "Isolated" || (behavior == "Removed" && is_inverted), "behavior",
+                "'Isolated', or 'Removed' with invert");
+  steps.push_back({known->second});
+}
+
+void add_punctuation(const JsonFields& fields, WordSplits& steps) {
+  constexpr std::pair<std::string_view, FirstWord (*)(std::string_view)> kBehaviors[] = {
+      {"Isolated", split_at<is_punctuation, Behavior::isolated>},
+      {"Removed", split_at<is_punctuation, Behavior::removed>},
+      {"MergedWithPrevious", split_at<is_punctuation, Behavior::merged_with_previous>},
+      {"MergedWithNext", split_at<is_punctuation, Behavior::merged_with_next>},
+      {"Contiguous", split_at<is_punctuation, Behavior::contiguous>}};
+  const auto name = fields.string("behavior").value_or("Isolated");
+  for (const auto& [behavior, first_word] : kBehaviors) {
+    if (name == behavior) return steps.push_back({first_word});
+  }
+  fields.refuse("behavior", "Isolated, Removed, MergedWithPrevious, MergedWithNext or Contiguous");
 }
 
 constexpr StepKind<WordSplits> kPreTokenizers[] = {
     {"ByteLevel", add_byte_level},
     {"BertPreTokenizer",
      [](const auto&, WordSplits& steps) {
-       steps.push_back({word_between_spaces<is_bert_punctuation>});
+       steps.push_back({split_at<is_space, Behavior::removed>});
+       steps.push_back({split_at<is_punctuation, Behavior::isolated>});
+     }},
+    {"Whitespace",
+     [](const auto&, WordSplits& steps) {
+       steps.push_back({split_at<is_space, Behavior::removed>});
+       steps.push_back({split_at<is_of_word, Behavior::contiguous>});
      }},
     {"WhitespaceSplit",
-     [](const auto&, WordSplits& steps) { steps.push_back({word_between_spaces<is_never>}); }},
+     [](const auto&, WordSplits& steps) {
+       steps.push_back({split_at<is_space, Behavior::removed>});
+     }},
     {"Metaspace", add_metaspace},
     {"Digits",
      [](const auto& fields, WordSplits& steps) {
-       steps.push_back({fields.flag("individual_digits", false) ? single_digit : digits});
+       steps.push_back({fields.flag("individual_digits", false)
+                            ? split_at<is_digit, Behavior::isolated>
+                            : split_at<is_digit, Behavior::contiguous>});
      }},
+    {"Punctuation", add_punctuation},
     {"Split", add_split}};
 
 }  // namespace

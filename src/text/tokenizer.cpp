@@ -5,53 +5,6 @@
 namespace gpt2 {
 namespace {
 
-template <class... Parts>
-[[noreturn]] void refuse(const AddedToken& token, const Parts&... parts) {
-  fail(token.where, "the added token ", quote(token.content), " ", parts...);
-}
-
-// Sets the token's id, and adds the token to the vocabulary if it is new. HuggingFace's tokenizers
-// library numbers new tokens itself, and only warns if the file has another number. This function
-// uses the number in the file, because the model was trained with it.
-void resolve_id(AddedToken& token, Vocabulary& vocabulary) {
-  if (token.content.size() > PieceTrie::kMaxPieceBytes) {
-    refuse(token, "has ", token.content.size(), " bytes; expected at most ",
-           PieceTrie::kMaxPieceBytes);
-  }
-  if (const auto known = vocabulary.find(token.content)) {
-    if (token.id >= 0 && token.id != *known) {
-      refuse(token, "has the id ", token.id, ", but already has the id ", *known);
-    }
-    token.id = *known;
-    return;
-  }
-  if (token.id < 0) token.id = static_cast<TokenId>(vocabulary.size());
-  if (token.id >= Vocabulary::kMaxTokens) {
-    refuse(token, "would have the id ", token.id, "; expected at most ",
-           Vocabulary::kMaxTokens - 1);
-  }
-  if (!vocabulary.insert(token.content, token.id, Vocabulary::Kind::literal)) {
-    refuse(token, "has the id of ", quote(vocabulary.bytes(token.id)), ", ", token.id,
-           "; expected one of its own");
-  }
-}
-
-std::string_view without_space_at_end(std::string_view text) {
-  while (!text.empty()) {
-    const Utf8Char last = last_utf8(text);
-    if (class_of(last.code_point) != CharClass::space) break;
-    text.remove_suffix(last.length);
-  }
-  return text;
-}
-
-// Returns whether no word character is next to the match. An invalid byte is decoded as code point
-// 0, which is not a word character.
-bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
-  return (begin == 0 || !is_word_char(last_utf8(text.substr(0, begin)).code_point)) &&
-         (end == text.size() || !is_word_char(decode_utf8(text.substr(end)).code_point));
-}
-
 // Encodes one text.
 struct Encoder {
   const Tokenizer::Impl& impl;
@@ -116,102 +69,35 @@ struct Encoder {
 
 }  // namespace
 
-TokenId AddedTokens::declare(AddedToken token, bool replaces) {
-  if (token.content.empty()) return -1;
-  const std::size_t n_known = vocabulary.count();
-  resolve_id(token, vocabulary);
-  n_new += vocabulary.count() - n_known;
-  AddedToken& known = tokens.try_emplace(token.id, token).first->second;
-  token.special |= known.special;
-  if (replaces) known = token;
-  known.special = token.special;
-  return known.id;
-}
-
-void AddedTokens::prepare(std::span<const Rewrite> normalizer) {
-  for (const bool is_normalized : {false, true}) {
-    std::deque<std::string> forms;
-    std::vector<PieceTrie::Entry> entries;
-    std::array<TextBuffer, 2> buffers;
-    // Of tokens of the same form, the first one counts here, and the last one in the trie.
-    for (auto at = tokens.rbegin(); at != tokens.rend(); ++at) {
-      const auto& [id, token] = *at;
-      if (token.normalized != is_normalized) continue;
-      const auto steps = normalizer.first(is_normalized ? normalizer.size() : 0);
-      const auto& form = forms.emplace_back(
-          normalize({token.content}, steps, /*with_origins=*/false, buffers).text);
-      const bool is_matched = !form.empty() && form.size() <= PieceTrie::kMaxPieceBytes;
-      if (is_matched) entries.emplace_back(form, id);
-    }
-    passes[is_normalized] = PieceTrie(std::move(entries));
-  }
-}
-
-// This follows AddedVocabulary::find_matches step by step, so that unusual combinations give the
-// same result (for example, a token of white space next to one that strips white space). Unlike
-// that function, it takes linear time.
-std::vector<AddedTokens::Piece> AddedTokens::split(std::string_view text, std::size_t pass,
-                                                   bool parse_special) const {
-  std::vector<Piece> pieces;
-  std::size_t done = 0;         // the text before this is in `pieces`
-  std::size_t space_until = 0;  // the end of the white space that the last rstrip removed
-  std::size_t at = passes[pass].is_empty() ? text.size() : 0;
-  while (at < text.size()) {
-    const auto [length, id] = passes[pass].longest_prefix(text.substr(at));
-    std::size_t begin = at;
-    at += std::max(length, 1u);
-    if (length == 0) continue;
-    std::size_t end = at;
-    const AddedToken& token = tokens.find(id)->second;
-    if (token.special && !parse_special) continue;
-    if (token.single_word && !stands_alone(text, begin, end)) continue;
-    if (token.lstrip && begin > done) {
-      begin = done + without_space_at_end(text.substr(done, begin - done)).size();
-    }
-    if (token.rstrip) {
-      end = std::max(end, space_until);
-      end += run_length(text.substr(end), CharClass::space);
-      space_until = end;
-    }
-    if (done < begin) pieces.push_back({text.substr(done, begin - done), nullptr});
-    pieces.push_back({text.substr(begin, end - begin), &token});
-    done = end;
-  }
-  if (done < text.size()) pieces.push_back({text.substr(done), nullptr});
-  return pieces;
-}
-
-std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOptions& options,
-                                       std::size_t* lost_bytes,
-                                       std::vector<TextRange>* ranges) const {
+EncodedText Tokenizer::encode_text(std::string_view text, const EncodeOptions& options) const {
   constexpr std::size_t kMaxBytes = std::numeric_limits<std::int32_t>::max();
   if (text.size() >= kMaxBytes) {
     reject("a text of ", text.size(),
            " bytes is too long to encode at once; expected less than 2 GiB");
   }
-  Encoder encoder{*impl_, ranges != nullptr, options.parse_special};
+  Encoder encoder{*impl_, options.with_ranges,
+                  options.parse_special && !impl_->split_special_tokens};
   TokenSink& out = encoder.out;
   const auto add_special = [&](const std::vector<TokenId>& tokens) {
     if (!options.add_special_tokens) return;
     out.ids.insert(out.ids.end(), tokens.begin(), tokens.end());
-    out.ranges.resize(ranges != nullptr ? out.ids.size() : 0);
+    out.ranges.resize(options.with_ranges ? out.ids.size() : 0);
   };
   add_special(options.post_process ? impl_->before : impl_->prompt_start);
-  TextView whole{text};
-  TextBuffer spaced;
-  if (impl_->has_space_before) whole = rewrite_text(whole, " ", {}, ranges != nullptr, spaced);
-  encoder.encode(whole, 0);
+  encoder.encode({text}, 0);
   // Only ranges tell which bytes of the text itself have no token.
-  if (std::vector<TextRange> unused; lost_bytes != nullptr && out.lost_bytes > 0 && !ranges) {
-    return encode(text, options, lost_bytes, &unused);
+  if (out.lost_bytes > 0 && !options.with_ranges) {
+    EncodeOptions with_ranges = options;
+    with_ranges.with_ranges = true;
+    EncodedText encoded = encode_text(text, with_ranges);
+    encoded.ranges.clear();
+    return encoded;
   }
   // T5Tokenizer adds no second </s>.
   const bool is_there = impl_->sentencepiece && !out.ids.empty() && !impl_->after.empty() &&
                         out.ids.back() == impl_->after.back();
   if (options.post_process && !is_there) add_special(impl_->after);
-  if (lost_bytes != nullptr) *lost_bytes = out.lost_bytes;
-  if (ranges != nullptr) *ranges = std::move(out.ranges);
-  return std::move(out.ids);
+  return {std::move(out.ids), std::move(out.ranges), out.lost_bytes};
 }
 
 void Tokenizer::require_match(const Config& config) const {
@@ -259,6 +145,8 @@ std::optional<TokenId> Tokenizer::find(std::string_view content) const {
   const auto named = impl_->vocabulary.find(content);
   return named && bytes(*named) == content ? named : impl_->vocabulary.find_bytes(content);
 }
+
+std::optional<TokenId> Tokenizer::bos_token() const noexcept { return impl_->bos; }
 
 std::optional<TokenId> Tokenizer::end_of_text() const noexcept { return impl_->end_of_text; }
 

@@ -2,10 +2,10 @@
 
 #include <array>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "text/added_tokens.h"
 #include "text/models.h"
 
 namespace gpt2 {
@@ -165,8 +165,10 @@ struct TokenDecoder {
 
   std::vector<Step> steps = {};
   bool byte_fallback = false;     ///< whether "<0x41>" stands for a byte, before the steps
+  bool is_fused = false;          ///< whether the tokens became one text
   bool is_byte_level = false;     ///< whether the names of tokens spell bytes
   bool is_sentencepiece = false;  ///< details differ from HuggingFace's tokenizers
+  std::string end_of_word = {};   ///< becomes a space, but in the last token nothing
 };
 
 /// Returns the step of SentencePiece for a file.
@@ -175,59 +177,10 @@ struct TokenDecoder {
 /// The types of the steps of a decoder.
 [[nodiscard]] std::span<const StepKind<TokenDecoder>> decoder_kinds();
 
-/// A token that is matched in the text itself, before BPE. The members have HuggingFace's names.
-struct AddedToken {
-  std::string content;
-  TokenId id = -1;
-  bool single_word = false;  ///< matched only if no letter, number, mark or underscore is adjacent
-  bool lstrip = false;       ///< the match includes white space to its left
-  bool rstrip = false;       ///< the match includes white space to its right
-  bool normalized = true;    ///< matched in the second pass
-  bool special = false;      ///< marks structure, and is not part of the text
-  std::string where = {};    ///< begins messages
-};
-
-/// All added tokens of a tokenizer. They are matched like those of AddedVocabulary in HuggingFace's
-/// tokenizers: the first pass matches the tokens that are not `normalized`, and the second pass
-/// matches the others in the text between them. In each pass, the leftmost match wins; if several
-/// matches begin at the same place, the longest of them wins.
-struct AddedTokens {
-  Vocabulary& vocabulary;  ///< declare() adds tokens that it lacks
-  std::map<TokenId, AddedToken> tokens = {};
-  std::size_t n_new = 0;  ///< how many tokens declare() has added to the vocabulary
-  std::array<PieceTrie, 2> passes = {};
-
-  /// A token and the text that it was matched in, or text that is not empty and has no token.
-  struct Piece {
-    std::string_view text;
-    const AddedToken* token;
-  };
-
-  /// Declares `token` and returns its id. If token.id is -1, the token gets the id that its content
-  /// has in the vocabulary, or otherwise the next free id. If the content is empty, does nothing
-  /// and returns -1, like HuggingFace's tokenizers. A token that was declared before keeps its
-  /// flags, unless `replaces`; in both cases, a token that is special stays special. Throws
-  /// Error(invalid_file) if another token has this id, if the token already has another id, if the
-  /// id is not below Vocabulary::kMaxTokens, or if the content is longer than
-  /// PieceTrie::kMaxPieceBytes.
-  TokenId declare(AddedToken token, bool replaces = false);
-
-  /// Must be called after the last `declare` and before `split`, with the steps of the normalizer.
-  /// (A normalized form longer than PieceTrie::kMaxPieceBytes is not matched.)
-  void prepare(std::span<const Rewrite> normalizer);
-
-  /// Divides a text into added tokens and the text between them, in linear time. Pass 0 is for the
-  /// text itself, and pass 1 for each part of it without a token, after the normalizer. If
-  /// `parse_special` is false, special tokens are treated as text.
-  [[nodiscard]] std::vector<Piece> split(std::string_view text, std::size_t pass,
-                                         bool parse_special) const;
-};
-
 struct Tokenizer::Impl {
   Vocabulary vocabulary;
   AddedTokens added{vocabulary};
   // A text passes through these in turn.
-  bool has_space_before = false;  // like GPT2Tokenizer, puts a space before every text
   Rewrites normalizer;
   std::optional<SentencePieceNormalizer> sentencepiece;
   WordSplits pre_tokenizer;
@@ -238,7 +191,8 @@ struct Tokenizer::Impl {
   std::vector<TokenId> prompt_start;  // special tokens before a text that is to be continued
   std::vector<TokenId> before;        // special tokens before and after a whole text
   std::vector<TokenId> after;
-  std::optional<TokenId> end_of_text;
+  std::optional<TokenId> bos, end_of_text;
+  bool split_special_tokens = false;         // special tokens in a text are text
   std::string description;                   // while files are read, only the kind
   std::vector<std::filesystem::path> files;  // the files that were read, in this order
 };
@@ -260,9 +214,8 @@ using TokenizerReader = void(std::span<const TextFile> files, const JsonPatch& p
 TokenizerReader read_tokenizer_json, read_sentencepiece_model, read_vocabulary,
     read_bert_vocabulary;
 
-/// Declares the AddedToken with these members and this id. Throws Error(invalid_file).
-void declare_added_token(const JsonFields& fields, const nlohmann::json& id,
-                         Tokenizer::Impl& tokenizer);
+/// Reads an AddedToken from the members that it has in files. Throws Error(invalid_file).
+[[nodiscard]] AddedToken read_added_token(const JsonFields& fields);
 
 /// Returns `value` as an id. Throws Error(invalid_file), whose message begins with `where` and
 /// names `token`, unless it is a whole number from 0 to Vocabulary::kMaxTokens - 1.

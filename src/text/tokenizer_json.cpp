@@ -1,3 +1,6 @@
+#include <charconv>
+#include <cmath>
+
 #include "base/fail.h"
 #include "text/tokenizer_impl.h"
 
@@ -140,24 +143,51 @@ std::optional<TokenId> read_unknown(const JsonFields& model, const Vocabulary& v
 
 TokenModel read_bpe(const JsonFields& model, const MergeList& merges,
                     const Tokenizer::Impl& tokenizer) {
-  refuse_members(model, {"dropout", "continuing_subword_prefix", "end_of_word_suffix"});
+  const WordSplits& splits = tokenizer.pre_tokenizer;
+  const BpeOptions options = {.unknown = read_unknown(model, tokenizer.vocabulary),
+                              .fuse_unknown = model.flag("fuse_unk", false),
+                              .ignore_merges = model.flag("ignore_merges", false),
+                              .of_characters = splits.empty() || !splits.back().is_byte_level,
+                              .byte_fallback = model.flag("byte_fallback", false),
+                              .prefix = model.string("continuing_subword_prefix").value_or(""),
+                              .suffix = model.string("end_of_word_suffix").value_or("")};
+  refuse_members(model, {"dropout"});
   if (tokenizer.is_byte_level) refuse_members(model, {"byte_fallback"});
+  if (tokenizer.is_byte_level || options.byte_fallback) {
+    refuse_members(model, {"continuing_subword_prefix", "end_of_word_suffix"});
+  }
   static_cast<void>(model.required_list("merges"));
-  return bpe_model(tokenizer.vocabulary, merges,
-                   {.unknown = read_unknown(model, tokenizer.vocabulary),
-                    .fuse_unknown = model.flag("fuse_unk", false),
-                    .ignore_merges = model.flag("ignore_merges", false),
-                    .of_characters = !tokenizer.is_byte_level,
-                    .byte_fallback = model.flag("byte_fallback", false)});
+  return bpe_model(tokenizer.vocabulary, merges, options);
 }
 
-TokenModel read_wordpiece(const JsonFields& model, const Vocabulary& vocabulary) {
+TokenModel read_wordpiece(const JsonFields& model, const Vocabulary& vocabulary, bool whole_words) {
   const auto unknown = read_unknown(model, vocabulary);
   if (!unknown) model.refuse("unk_token", "a token of the vocabulary");
-  WordPieceOptions options = {.unknown = *unknown};
+  WordPieceOptions options = {.unknown = *unknown, .whole_words = whole_words};
   options.prefix = model.string("continuing_subword_prefix").value_or(options.prefix);
   model.read("max_input_chars_per_word", options.max_characters);
   return wordpiece_model(vocabulary, options);
+}
+
+// Returns a score as HuggingFace's tokenizers read it: a whole number times or divided by a power
+// of ten. So many numbers of 16 and more digits are off by their last bit, which decides between
+// two paths with the same pieces in another order.
+double read_score(const json& number) {
+  std::array<char, 32> text = {};
+  const auto value = number.get<double>();
+  std::to_chars(text.begin(), text.end(), std::abs(value), std::chars_format::scientific);
+  std::uint64_t digits = 0;
+  int exponent = 1;
+  const char* at = text.data();
+  for (; *at != 'e'; ++at) {
+    if (*at == '.') continue;
+    digits = 10 * digits + static_cast<std::uint64_t>(*at - '0');
+    --exponent;
+  }
+  exponent += std::atoi(at + 1);
+  const double power = std::pow(10.0, std::abs(exponent));
+  const auto whole = static_cast<double>(digits);
+  return std::copysign(exponent < 0 ? whole / power : whole * power, value);
 }
 
 // Reads the vocabulary, too: [["<unk>", 0], ["a", -2.5]].
@@ -173,7 +203,7 @@ TokenModel read_unigram(const JsonFields& model, Vocabulary& vocabulary) {
                                    PieceTrie::kMaxPieceBytes, " bytes"));
     }
     static_cast<void>(vocabulary.insert(*text, static_cast<TokenId>(pieces.size())));
-    pieces.push_back({*text, pair[1].get<double>()});
+    pieces.push_back({*text, read_score(pair[1])});
   }
   if (const json* const id = model.find("unk_id")) {
     options.unknown = read_token_id(*id, "unk_id", model.where());
@@ -228,20 +258,26 @@ constexpr StepKind<Tokenizer::Impl> kPostProcessors[] = {
     {"BertProcessing", read_cls_and_sep},
     {"RobertaProcessing", read_cls_and_sep}};
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 // Reads all parts but the model and the post-processor.
 void read_parts(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   read_part(root, "normalizer", "normalizers", normalizer_kinds(), tokenizer.normalizer);
   WordSplits& splits = tokenizer.pre_tokenizer;
   read_part(root, "pre_tokenizer", "pretokenizers", pre_tokenizer_kinds(), splits);
-  const auto n_byte_level = std::ranges::count(splits, true, &WordSplit::is_byte_level);
-  root.expect(n_byte_level <= 1, "pre_tokenizer", "one ByteLevel");
-  const bool is_byte_level = tokenizer.is_byte_level = n_byte_level == 1;
+  const auto level = std::ranges::find(splits, true, &WordSplit::is_byte_level);
+  root.expect(splits.end() - level <= 1, "pre_tokenizer", "no step behind ByteLevel");
   TokenDecoder& decoder = tokenizer.decoder;
   read_part(root, "decoder", "decoders", decoder_kinds(), decoder);
-  root.expect(
-      is_byte_level ? decoder.steps.empty() && !decoder.byte_fallback : !decoder.is_byte_level,
-      "decoder", "ByteLevel if the pre_tokenizer has it, and only then");
-  if (!is_byte_level) tokenizer.vocabulary.use_names();
+  tokenizer.is_byte_level = level != splits.end() || decoder.is_byte_level;
+  const bool has_steps = !decoder.steps.empty() || decoder.byte_fallback;
+  root.expect(tokenizer.is_byte_level + has_steps + !decoder.end_of_word.empty() <= 1, "decoder",
+              "ByteLevel if the pre_tokenizer has it, and no other step beside it or BPEDecoder");
+  if (!tokenizer.is_byte_level) tokenizer.vocabulary.use_names();
+  if (root.find("decoder")) return;
+  decoder.steps.push_back([](std::string& token, bool is_first) {
+    if (!is_first) token.insert(0, " ");
+  });
 }
 
 // The same for a file that is no tokenizer.json: `parts` is what one would say.
@@ -294,17 +330,18 @@ void read_tokenizer_json(std::span<const TextFile> files, const JsonPatch& patch
   if (type == "BPE") {
     tokenizer.description = tokenizer.is_byte_level ? "byte-level BPE" : "BPE of characters";
     tokenizer.model = read_bpe(model, reader.merges, tokenizer);
-  } else if (type == "WordPiece" && !tokenizer.is_byte_level) {
-    tokenizer.model = read_wordpiece(model, tokenizer.vocabulary);
+  } else if ((type == "WordPiece" || type == "WordLevel") && !tokenizer.is_byte_level) {
+    tokenizer.model = read_wordpiece(model, tokenizer.vocabulary, type == "WordLevel");
   } else {
     model.expect(type == "Unigram" && !tokenizer.is_byte_level, "type",
-                 "'BPE', or 'WordPiece' or 'Unigram' without ByteLevel");
+                 "'BPE', or 'WordPiece', 'WordLevel' or 'Unigram' without ByteLevel");
   }
   const json none;  // has no elements
   for (const json& value : root.find("added_tokens") ? root.required_list("added_tokens") : none) {
+    AddedToken token = read_added_token({value, concat(where, ": added_tokens")});
     const auto id = value.find("id");
-    declare_added_token({value, concat(where, ": added_tokens")}, id == value.end() ? none : *id,
-                        tokenizer);
+    token.id = read_token_id(id == value.end() ? none : *id, token.content, token.where);
+    tokenizer.added.declare(token, /*replaces=*/true);
   }
   read_part(root, "post_processor", "processors", kPostProcessors, tokenizer);
 }
@@ -339,21 +376,24 @@ void read_bert_vocabulary(std::span<const TextFile> files, const JsonPatch& patc
   tokenizer.description = "WordPiece";
 }
 
-void read_vocabulary(std::span<const TextFile> files, const JsonPatch&,
+void read_vocabulary(std::span<const TextFile> files, const JsonPatch& patch,
                      Tokenizer::Impl& tokenizer) {
   const auto& [text, where] = files[0];
   VocabularyReader reader(where, tokenizer.vocabulary, {"model", "vocab"});
   reader.read(text);
   static_cast<void>(JsonFields(reader.root, where));  // throws unless it is an object
   if (tokenizer.vocabulary.count() == 0) fail(where, "the vocabulary is empty");
-  read_parts(R"({"pre_tokenizer": {"type": "ByteLevel"}})", where, [](json&) {}, tokenizer);
+  read_parts(R"({"pre_tokenizer": {"type": "ByteLevel"}})", where, patch, tokenizer);
   tokenizer.description = "byte-level BPE";
-  const auto lines = lines_of(files[1].text);
+  std::string_view merges = files[1].text;
+  if (merges.starts_with(kByteOrderMark)) merges.remove_prefix(kByteOrderMark.size());
+  const auto lines = lines_of(merges);
   MergeList list = {files[1].where};
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].empty() || lines[i].starts_with("#version") || list.add(lines[i])) continue;
+    const std::string_view line = lines[i].substr(0, lines[i].find_last_not_of(" \t") + 1);
+    if (line.empty() || line.starts_with("#version") || list.add(line)) continue;
     fail(list.where, "line ", i + 1, ": expected two tokens and one space between them, found ",
-         quote(lines[i]));
+         quote(line));
   }
   tokenizer.model = bpe_model(tokenizer.vocabulary, list);
 }

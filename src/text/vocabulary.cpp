@@ -39,14 +39,6 @@ constexpr Alphabet kAlphabet = [] {
   return alphabet;
 }();
 
-std::string spell(std::string_view bytes) {
-  std::string spelled;
-  for (const char c : bytes) {
-    append_utf8(spelled, kAlphabet.characters[static_cast<unsigned char>(c)]);
-  }
-  return spelled;
-}
-
 // Appends the bytes that `spelled` stands for. Returns false, and leaves `bytes` unchanged, if
 // `spelled` is not valid UTF-8 or has a character outside the alphabet.
 bool append_spelled_bytes(std::string& bytes, std::string_view spelled) {
@@ -94,7 +86,9 @@ std::optional<TokenId> Vocabulary::find(std::string_view name) const noexcept {
 
 std::optional<TokenId> Vocabulary::find_bytes(std::string_view bytes) const {
   if (uses_names_) return find(bytes);
-  const std::optional<TokenId> id = find(spell(bytes));
+  std::string spelled;
+  for (const char byte : bytes) append_spelled(spelled, byte);
+  const std::optional<TokenId> id = find(spelled);
   return id && tokens_[static_cast<std::size_t>(*id)].kind == Kind::spelled ? id : std::nullopt;
 }
 
@@ -142,6 +136,10 @@ void append_utf8(std::string& out, char32_t c) {
   utf8proc_uint8_t bytes[4];
   const auto n = utf8proc_encode_char(static_cast<utf8proc_int32_t>(c), bytes);
   out.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(n));
+}
+
+void append_spelled(std::string& out, char byte) {
+  append_utf8(out, kAlphabet.characters[static_cast<unsigned char>(byte)]);
 }
 
 std::string byte_piece(std::size_t byte) {

@@ -154,6 +154,9 @@ class PieceTrie {
 /// Appends the code point in UTF-8.
 void append_utf8(std::string& out, char32_t code_point);
 
+/// Appends the character that spells the byte in the names of a byte-level BPE.
+void append_spelled(std::string& out, char byte);
+
 /// The name that a token for one byte has in a vocabulary of characters: "<0x0A>".
 [[nodiscard]] std::string byte_piece(std::size_t byte);
 

@@ -22,9 +22,9 @@ inline void use(const Tokenizer& tokenizer, bool is_lossless) {
   for (const bool parse_special : {true, false}) {
     const std::vector<TokenId> ids = tokenizer.encode(kText, {.parse_special = parse_special});
     if (is_lossless && tokenizer.decode(ids) != kText) __builtin_trap();
-    std::vector<TextRange> ranges;
-    const EncodeOptions options = {.parse_special = parse_special};
-    if (tokenizer.encode(kText, options, nullptr, &ranges) != ids) __builtin_trap();
+    const auto [same_ids, ranges, lost] =
+        tokenizer.encode_text(kText, {.parse_special = parse_special, .with_ranges = true});
+    if (same_ids != ids) __builtin_trap();
     if (ranges.size() != ids.size()) __builtin_trap();
     for (const auto& [begin, end] : ranges) {
       if (begin > end || end > kText.size()) __builtin_trap();

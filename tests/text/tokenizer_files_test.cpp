@@ -96,7 +96,11 @@ TEST_CASE("the smallest tokenizers load under each of the supported file names")
 
 TEST_CASE("merges.txt is read with or without a header, with either end of line") {
   for (const char* merges : {"a b", "a b\n", "#version: 0.2\na b", "a b\r\n", "\n\na b\n\n",
-                             "#version: 0.2 - Trained by `huggingface/tokenizers`\r\na b\r\n"}) {
+                             "#version: 0.2 - Trained by `huggingface/tokenizers`\r\na b\r\n",
+                             "\xef\xbb\xbf#version: 0.2\na b",
+                             "\xef\xbb\xbf"
+                             "a b",
+                             "a b \t\n \n"}) {
     CAPTURE(merges);
     CHECK(load({{"vocab.json", kVocab}, {"merges.txt", merges}}).encode("aab") ==
           std::vector<TokenId>{0, 2});
@@ -111,8 +115,13 @@ TEST_CASE("a missing tokenizer, one of another kind and a git-lfs pointer have t
   }
   refused({{"spiece.model", "x"}}, "spiece.model: the file is damaged");
   refused({{"vocab.txt", "[UNK]\n[CLS]\n"}}, "vocab.txt: expected lines with [UNK]");
-  refused_file("tokenizer_config.json", R"({"tokenizer_class": "CLIPTokenizer"})",
-               ": tokenizer_class is 'CLIPTokenizer'", ErrorCode::unsupported);
+  for (const std::string name : {"CLIPTokenizer", "Qwen2Tokenizer", "GPTNeoXTokenizerFast"}) {
+    const std::string config = R"({"tokenizer_class": ")" + name + "\"}";
+    const std::string fact = ": tokenizer_class is '" + name + "'; expected one of";
+    refused_file("tokenizer_config.json", config, fact, ErrorCode::unsupported);
+    refused({{"tokenizer.json", tiny_json().dump()}, {"tokenizer_config.json", config}}, fact,
+            ErrorCode::unsupported);
+  }
   const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n";
   for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt"}) {
     refused_file(name, pointer, ": a git-lfs pointer");
@@ -157,7 +166,7 @@ TEST_CASE("refused: a vocabulary that is no object of different tokens with diff
 
 TEST_CASE("refused: merges that are no pairs of tokens of the vocabulary") {
   refused_file("merges.txt", "#version: 0.2\na\n", ": line 2: expected two tokens");
-  for (const char* line : {"a b c", "a  b", " a b", "a ", " b", " ", "a b ", "a\tb"}) {
+  for (const char* line : {"a b c", "a  b", " a b", "a ", " b", "a\tb"}) {
     refused_file("merges.txt", line, ": line 1: expected two tokens");
   }
   for (const char* line : {"a \xff", "a \xe4\xb8\xad", "a \xc4"}) {
@@ -204,6 +213,9 @@ TEST_CASE("refused with key and value: a tokenizer.json of a kind that is not im
     return json{{"type", "Sequence"}, {"pretokenizers", std::move(list)}};
   };
   const json split = {{"type", "Split"}, {"pattern", {{"Regex", "\\d"}}}};
+  const json digits = {{"type", "Digits"}};
+  const json scripts = {{"type", "UnicodeScripts"}};
+  const json strip = {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}};
   const json no_text = {{"type", "TemplateProcessing"}, {"single", json::array()}};
   const json nmt = {{"type", "Sequence"}, {"normalizers", json::array({{{"type", "Nmt"}}})}};
   refused_patches(
@@ -211,13 +223,17 @@ TEST_CASE("refused with key and value: a tokenizer.json of a kind that is not im
           {"/version", "2.0", "version is '2.0'"},
           {"/model/type", "WordPiece", "model: type is 'WordPiece'"},
           {"/model/type", "WordLevel", "model: type is 'WordLevel'"},
+          {"/model/continuing_subword_prefix", "##", "model: continuing_subword_prefix is '##'"},
           {"/model/byte_fallback", true, "model: byte_fallback is true"},
           {"/model/dropout", 0.1, "model: dropout is 0.1"},
           {"/model/end_of_word_suffix", "</w>", "model: end_of_word_suffix is '</w>'"},
           {"/normalizer", nmt, "normalizer: type is 'Nmt'"},
-          {"/pre_tokenizer", steps({split, level}), "pre_tokenizer: pattern is an object"},
-          {"/pre_tokenizer/type", "Whitespace", "pre_tokenizer: type is 'Whitespace'"},
+          {"/pre_tokenizer", steps({split, level}), "pre_tokenizer: pattern: Regex is '\\d'"},
+          {"/pre_tokenizer", steps({level, digits}),
+           "pre_tokenizer is an object; expected no step"},
+          {"/pre_tokenizer", steps({scripts, level}), "pre_tokenizer: type is 'UnicodeScripts'"},
           {"/decoder/type", "Metaspace", "decoder is an object; expected ByteLevel"},
+          {"/decoder", strip, "decoder: type is 'Strip'"},
           {"/post_processor/type", "Other", "post_processor: type is 'Other'"},
           {"/post_processor", no_text, "post_processor: single is an array"},
       },

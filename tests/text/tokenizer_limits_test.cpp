@@ -37,9 +37,7 @@ json vocabulary_of(std::size_t count) {
 
 std::size_t lost_bytes(const Tokenizer& tokenizer, std::string_view text,
                        const EncodeOptions& options = {}) {
-  std::size_t lost = 0;
-  static_cast<void>(tokenizer.encode(text, options, &lost));
-  return lost;
+  return tokenizer.encode_text(text, options).lost_bytes;
 }
 
 void require_match(const Tokenizer& tokenizer, std::size_t embeddings) {

@@ -67,8 +67,7 @@ void read_bad_words(Members& members, SamplingOptions& options,
     std::vector<std::string> forms = {word};
     if (!word.starts_with(' ')) forms.push_back(' ' + word);
     for (const std::string& form : forms) {
-      std::size_t lost = 0;
-      std::vector<TokenId> ids = tokenizer->encode(form, {.add_special_tokens = false}, &lost);
+      auto [ids, ranges, lost] = tokenizer->encode_text(form, {.add_special_tokens = false});
       if (ids.empty() || lost != 0) {
         members.reject("bad_words", "the model's vocabulary has no tokens for ", quote(form),
                        ": leave it out, because the model cannot write it");

@@ -50,12 +50,8 @@ std::vector<TokenId> TokenReader::with_bos(std::vector<TokenId> tokens) const {
 
 std::vector<TokenId> TokenReader::read(const std::string& text) {
   if (!tokenizer) return parse_tokens(text, vocab_size);
-  std::size_t lost = 0;
-  std::vector<TokenId> tokens =
-      tokenizer->encode(text,
-                        {.parse_special = !split_special_tokens,
-                         .add_special_tokens = add_special_tokens},
-                        &lost);
+  auto [tokens, ranges, lost] = tokenizer->encode_text(
+      text, {.parse_special = !split_special_tokens, .add_special_tokens = add_special_tokens});
   lost_bytes += lost;
   check_tokens(tokens, vocab_size, "the text", tokenizer);
   return tokens;

@@ -141,12 +141,11 @@ Json tokenize(const nlohmann::json& body, const std::optional<Tokenizer>& tokeni
       {"tokens", tokens}, {"count", tokens.size()}, {"max_model_len", config.n_positions}};
   if (!with_offsets) return answer;
   if (!prompt.is_string()) reject("offsets: expected a prompt that is a text");
-  std::vector<TextRange> ranges;
-  static_cast<void>(tokenizer->encode(prompt.get_ref<const std::string&>(),
-                                      {.parse_special = !reader.split_special_tokens}, nullptr,
-                                      &ranges));
+  const EncodedText encoded =
+      tokenizer->encode_text(prompt.get_ref<const std::string&>(),
+                             {.parse_special = !reader.split_special_tokens, .with_ranges = true});
   Json& offsets = answer["offsets"] = Json::array();
-  for (const auto& [begin, end] : ranges) offsets.push_back({begin, end});
+  for (const auto& [begin, end] : encoded.ranges) offsets.push_back({begin, end});
   return answer;
 }
 
