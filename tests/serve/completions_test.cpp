@@ -234,16 +234,17 @@ TEST_CASE("text_offset counts each U+FFFD of a text whose tokens are parts of ch
     }
     return ids;
   };
-  // A prompt of single bytes, the byte of two new tokens, and how many characters begin before each
-  // token. The prompt and the new text are decoded separately, as in Python with errors="replace".
+  // A prompt of single bytes, the byte of two new tokens, and the place of the character that
+  // each token's first byte belongs to. The prompt and the new text are decoded separately, as in
+  // Python with errors="replace".
   const std::vector<std::tuple<std::string, std::string, std::vector<int>>> cases = {
       {"\x80\x80", "A", {0, 1, 2, 3}},
-      {"\xc3\xa9", "A", {0, 1, 1, 2}},
-      {"\xf0\x9f\x98\x80", "A", {0, 1, 1, 1, 1, 2}},
-      {"\xf0\x9fZ", "\x80", {0, 1, 1, 2, 3}},
+      {"\xc3\xa9", "A", {0, 0, 1, 2}},
+      {"\xf0\x9f\x98\x80", "A", {0, 0, 0, 0, 1, 2}},
+      {"\xf0\x9fZ", "\x80", {0, 0, 1, 2, 3}},
       {"\xe0\x80", "\xc3", {0, 1, 2, 3}},
-      {"\xff\xc3\xc3\xa9", "A", {0, 1, 2, 3, 3, 4}},
-      {"\xf0\x9f", "\x98", {0, 1, 1, 2}}};
+      {"\xff\xc3\xc3\xa9", "A", {0, 1, 2, 2, 3, 4}},
+      {"\xf0\x9f", "\x98", {0, 0, 1, 2}}};
   for (const auto& [prompt, byte, offsets] : cases) {
     CAPTURE(offsets);
     const json body = {{"prompt", ids_of(prompt)},

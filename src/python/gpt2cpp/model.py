@@ -396,7 +396,8 @@ class Model(Handle):
         """Computes how well the model predicts a text, or a list of texts: together, and each one.
 
         Nothing predicts the first token, so a text of fewer than two has the perplexity NaN. With
-        add_bos=True, the end-of-text token stands before each text, so that its first token counts.
+        add_bos=True, the token that begins texts stands before each one, so that its first token
+        counts: the model's bos token, or else its end-of-text token.
         The texts may be what a tokenizer returned, also as in score(**tokenizer(...)).
 
         Long texts are scored in windows of `context` tokens that begin `stride` tokens apart, as
@@ -430,7 +431,7 @@ class Model(Handle):
                 on_error: str = "raise",
                 on_progress: Optional[Callable[[float], Any]] = None) -> List[Choice]:
         """Computes the log-probability of each continuation of the context. With add_bos=True, the
-        end-of-text token stands before the context, which may be empty.
+        token that begins texts stands before the context, which may be empty.
 
         truncate=True leaves out the beginning of the context, so that the longest continuation
         fits. With on_error="return", a continuation that cannot be scored does not fail the others:

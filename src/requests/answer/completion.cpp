@@ -57,8 +57,8 @@ class LogprobLists {
   [[nodiscard]] Json take();
 
  private:
-  void append_row(TokenId token, const TokenLogprob& score);
-  void skip(TokenId token);
+  void append_row(TokenId token, const TokenLogprob& score, std::size_t place);
+  std::size_t skip(TokenId token);
 
   const Tokenizer& tokenizer_;
   Detokenizer text_;
@@ -72,8 +72,8 @@ class LogprobLists {
 void LogprobLists::begin(const CompletedPrompt& prompt) {
   const std::vector<TokenId>& tokens = prompt.prompt.tokens;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (!prompt.logprobs.empty()) append_row(tokens[i], prompt.logprobs[i]);
-    if (!prompt.prompt.is_empty) skip(tokens[i]);
+    const std::size_t place = prompt.prompt.is_empty ? 0 : skip(tokens[i]);
+    if (!prompt.logprobs.empty()) append_row(tokens[i], prompt.logprobs[i], place);
   }
   last_.clear();  // the new text is decoded separately
   text_ = Detokenizer(tokenizer_, tokens);
@@ -81,27 +81,31 @@ void LogprobLists::begin(const CompletedPrompt& prompt) {
 
 void LogprobLists::append(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores) {
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    append_row(tokens[i], scores[i]);
-    if (!tokenizer_.is_special(tokens[i])) skip(tokens[i]);
+    const std::size_t place = tokenizer_.is_special(tokens[i]) ? offset_ : skip(tokens[i]);
+    append_row(tokens[i], scores[i], place);
   }
 }
 
-// In the text, one U+FFFD stands for each maximal part that is not UTF-8. Such a part, like a
-// character, may be spread over several tokens.
-void LogprobLists::skip(TokenId token) {
+// Returns the place of the character that the first byte of the token belongs to. In the text, one
+// U+FFFD stands for each maximal part that is not UTF-8. Such a part, like a character, may be
+// spread over several tokens.
+std::size_t LogprobLists::skip(TokenId token) {
+  std::optional<std::size_t> place;
   for (const char byte : text_.write(token)) {
     last_ += byte;
     if (decode_utf8(last_).length < last_.size()) last_ = byte;  // the byte begins a character
     offset_ += last_.size() == 1;
+    if (!place) place = offset_ - 1;
   }
+  return place.value_or(offset_);
 }
 
-void LogprobLists::append_row(TokenId token, const TokenLogprob& score) {
+void LogprobLists::append_row(TokenId token, const TokenLogprob& score, std::size_t place) {
   Json& row = rows_.emplace_back();
   row["tokens"] = token_text(tokenizer_, token);
   row["token_logprobs"] = logprob_number(score.logprob);
   row["top_logprobs"] = top_json(tokenizer_, token, score);
-  row["text_offset"] = offset_;
+  row["text_offset"] = place;
   if (with_token_ids_) row["top_token_ids"] = top_ids_json(tokenizer_, token, score);
 }
 

@@ -120,15 +120,15 @@ std::vector<std::vector<TokenId>> TokenReader::read_list(const json& value, cons
   return texts;
 }
 
-// In training, the end-of-text token separated the documents, so this token alone asks the model
-// for a new document.
+// In training, this token began each document, so this token alone asks the model for a new one.
 TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& config) {
-  const std::optional<TokenId> end = tokenizer ? tokenizer->end_of_text() : config.bos_token_id;
-  if (end) return *end;
+  if (config.bos_token_id) return *config.bos_token_id;
+  if (tokenizer && tokenizer->bos_token()) return *tokenizer->bos_token();
+  if (tokenizer && tokenizer->end_of_text()) return *tokenizer->end_of_text();
   if (!config.eos_token_id.empty()) return config.eos_token_id.front();
   reject(
-      "the model has no end-of-text token that a text could begin with: give a text that is not "
-      "empty, without --bos or add_bos");
+      "the model has no bos or end-of-text token that a text could begin with: give a text that is "
+      "not empty, without --bos or add_bos");
 }
 
 std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,

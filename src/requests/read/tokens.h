@@ -40,7 +40,7 @@ struct TokenReader {
   /// Reads the member "split_special_tokens" of a request.
   void read_settings(Members& members);
 
-  /// Reads the member "add_bos". Throws RequestError if it is true and the model has no end-of-text token.
+  /// Reads the member "add_bos". Throws RequestError if it is true and there is no first_token().
   void read_bos(Members& members, const Config& config);
 
   /// Returns the tokens of a text that is scored, with `bos` before them.
@@ -68,8 +68,8 @@ struct TokenReader {
                                                             std::size_t most);
 };
 
-/// Returns the end-of-text token, which stands for an empty prompt. Throws RequestError if the model has
-/// none.
+/// Returns the token that begins a text and stands for an empty prompt: the bos token of the config
+/// or else of the tokenizer, or else the end-of-text token. Throws RequestError if there is none.
 [[nodiscard]] TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& config);
 
 /// Handles a prompt that is longer than the context. With `truncate`, removes tokens from its
