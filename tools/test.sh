@@ -30,6 +30,7 @@ if [[ "$preset" == web ]]; then
   relaxed=--experimental-wasm-relaxed-simd  # Node 20
   [[ "$(node --v8-options)" == *"$relaxed"* ]] && flags+=("$relaxed")
   node "${flags[@]}" "$root/tests/web/node_test.mjs" "$site" "$@"
+  node "${flags[@]}" "$root/tests/web/files_test.mjs" "$site"
   for module in wasm scalar; do
     cp "$root"/src/web/*.mjs "$root/build/web/$module"
     node --test-name-pattern=bits "$root/tests/web/node_test.mjs" "$root/build/web/$module"

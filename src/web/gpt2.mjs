@@ -6,73 +6,37 @@
 //   const [story] = await model.generate({ prompt: "Once upon a time" });
 //   console.log(story.text);
 
-// A module of Node. Bundlers do not see this import, and leave it.
-const node = (name) => import(/* @vite-ignore */ "node:" + name);
-const isNode = globalThis.process?.versions?.node !== undefined;
+import { Gpt2Error, bytesOf, fail, fileAt, filesOf, isAddress, isNode, node, partsOf, urlOf }
+  from "./files.mjs";
 
-export class Gpt2Error extends Error {
-  constructor({ message, ...rest }) {
-    super(message);
-    Object.assign(this, rest, { name: "Gpt2Error" });  // type, param, code: as the server answers
-  }
+export { Gpt2Error };
+
+// Refuses members of an object that nobody would read.
+function check(given, known, what) {
+  const wrong = Object.keys(given).find((name) => !known.includes(name));
+  if (wrong !== undefined) fail(`${what}: expected ${known.join(", ")}, found ${wrong}`);
 }
 
-const fail = (message, rest) => { throw new Gpt2Error({ message, ...rest }); };
-const failIn = (name) => (error) => fail(`${name}: ${error.message}`);
-
-const isAddress = (source) => typeof source === "string" || source instanceof URL;
-async function urlOf(where) {
-  if (/^[a-z]{2,}:/.test(where)) return new URL(where);
-  return isNode ? (await node("url")).pathToFileURL(where) : new URL(where, location.href);
-}
-
-const fileOf = (name, bytes) => ({ name, size: bytes.length, stream: () => [bytes] });
-
-// Returns what stream() gave as something to iterate over. Safari 26, Chrome 123 and Firefox 109
-// cannot iterate over a ReadableStream.
-async function* partsOf(stream) {
-  if (!stream.getReader) return yield* stream;
-  const reader = stream.getReader();
-  try {
-    for (let part; !(part = await reader.read()).done;) yield part.value;
-  } finally {
-    reader.cancel().catch(() => {});
-  }
-}
-
-// Returns the file at a URL, or null if there is none, as what a File has: name, size and stream(),
-// which gives arrays of bytes. The size is a guess: a server may tell that of what it compressed.
-async function fileAt(url, name) {
-  if (url.protocol === "file:") {
-    const { createReadStream, promises } = await node("fs");
-    const found = await promises.stat(url).catch(() => null);
-    const stream = () => createReadStream(url, { highWaterMark: 1 << 20 });
-    return found?.isFile() ? { name, size: found.size, stream } : null;
-  }
-  const answer = await fetch(url).catch(failIn(name));
-  const { ok, status, headers } = answer;
-  if (status === 429 || status >= 500) fail(`${name}: the server's status is ${status}`);
-  // Some servers answer with their first page instead of 404.
-  if (!ok || headers.get("Content-Type")?.startsWith("text/html")) return null;
-  const size = Number(headers.get("Content-Length"));
-  // stream() refers to the answer, because Node cancels the body of an answer that it collects.
-  if (kWeights.test(name)) return { name, size, stream: () => answer.body };
-  return fileOf(name, new Uint8Array(await answer.arrayBuffer()));
-}
-
-// Returns the JSON of a request. JSON has null for NaN, as if the option were absent.
+// Returns the JSON of a request. JSON has null for NaN, as if the option were absent, and objects
+// for arrays like Int32Array.
 function jsonOf(request) {
+  if (typeof request !== "object" || request === null) {
+    fail(`expected a request, such as { prompt: "Once upon a time" }, found ${request}`);
+  }
   let option = "the request";
-  return String(JSON.stringify(request, function (name, value) {
+  return JSON.stringify(request, function (name, value) {
     if (this === request) option = name;
-    if (typeof value !== "number" || Number.isFinite(value)) return value;
-    return fail(`${option}: expected a number, found ${value}`, { param: option });
-  }));
+    if (ArrayBuffer.isView(value)) return [...value];
+    const isLost = ["function", "symbol", "bigint"].includes(typeof value);
+    if (!isLost && (typeof value !== "number" || Number.isFinite(value))) return value;
+    return fail(`${option}: expected a value of JSON, found ${isLost ? typeof value : value}`,
+      { param: option });
+  });
 }
 
-// Whether the engine has the multiply-add of relaxed SIMD, and rounds it once. An engine decides this
-// once for all. The module has one function, f(a, b, c) = a * b + c. The exact result is 1.5 * 2^-149,
-// which becomes 2^-148, but the product alone would become 0.
+// Whether the engine has the multiply-add of relaxed SIMD, and rounds it once. An engine decides
+// this once for all. The module has one function, f(a, b, c) = a * b + c. The exact result is 1.5 *
+// 2^-149, which becomes 2^-148, but the product alone would become 0.
 function fuses() {
   const bytes = Uint8Array.from(atob(
     "AGFzbQEAAAABCAFgA319fQF9AwIBAAcFAQFmAAAKFgEUACAA/RMgAf0TIAL9E/2FAv0fAAs="),
@@ -89,9 +53,9 @@ async function compile() {
   const file = fuses() && await fileAt(relaxed, "gpt2_relaxed.wasm")
     || await fileAt(new URL("gpt2.wasm", import.meta.url), "gpt2.wasm")
     || fail("gpt2.wasm is not beside gpt2.mjs");
-  const parts = [];
-  for await (const part of partsOf(file.stream())) parts.push(part);
-  return WebAssembly.compile(await new Blob(parts).arrayBuffer());
+  return WebAssembly.compile(await bytesOf(file.stream())).catch((error) => fail(`${file.name}: `
+    + "expected an engine with WebAssembly's SIMD and exceptions, as Chrome 95, Firefox 100, "
+    + `Safari 16.4 and Node 17 have, found: ${error.message}`));
 }
 
 async function instantiate() {
@@ -117,55 +81,11 @@ async function instantiate() {
   return wasm;
 }
 
-// The files of a model: those that a folder which cannot be listed may have, and parts of weights.
-const kFiles = ["config.json", "generation_config.json", "tokenizer.json", "vocab.json", "vocab.txt",
-  "merges.txt", "spiece.model", "tokenizer_config.json", "special_tokens_map.json",
-  "added_tokens.json"];
-const kWeights = /^(model|pytorch_model|ckpt).*\.(safetensors|bin|pt|index\.json)$/;
-function filesAmong(names) {
-  const ours = names.filter((name) => kFiles.includes(name) || kWeights.test(name));
-  const isSafe = ours.some((name) => name.includes(".safetensors"));
-  return ours.filter((name) => !(isSafe && name.includes(".bin")));  // the same weights
-}
-const depthOf = (file) => (file.webkitRelativePath ?? "").split("/").length;
-
-// Returns the files in the folder at a URL.
-async function filesIn(folder) {
-  const at = (name) => fileAt(new URL(encodeURIComponent(name), folder), name);
-  if (folder.protocol === "file:") {
-    const names = await (await node("fs/promises")).readdir(folder).catch(() => []);
-    return Promise.all(filesAmong(names).map(at));
-  }
-  const weights = await at("model.safetensors") ?? await at("pytorch_model.bin");
-  return weights ? [weights, ...await Promise.all(kFiles.map(at))] : [];
-}
-
-const refuse = (found) => fail("the source of a model: expected the URL of a folder, a list of "
-  + `File, or an object of names and Uint8Array, found ${found}`);
-
-// Returns the files for the URL of a folder, a list of File, or an object of names and bytes.
-async function filesOf(source) {
-  if (isAddress(source)) {
-    const folder = await urlOf(String(source).endsWith("/") ? source : source + "/");
-    const found = (await filesIn(folder)).filter((file) => file !== null);
-    return found.length > 0 ? found : fail(`${source}: no file of a model is there`);
-  }
-  if (typeof source !== "object" || source === null) refuse(source);
-  if (typeof source[Symbol.iterator] === "function") {
-    const list = [...source];
-    if (!list.every((file) => file?.stream)) refuse("another list");
-    list.sort((a, b) => depthOf(b) - depthOf(a));  // files of inner folders give way
-    const files = Object.fromEntries(list.map((file) => [file.name, file]));
-    return filesAmong(Object.keys(files)).map((name) => files[name]);
-  }
-  return Object.entries(source).map(([name, bytes]) =>
-    bytes instanceof Uint8Array ? fileOf(name, bytes) : refuse(`${typeof bytes} for ${name}`));
-}
-
 // The functions of a model that are runs by another name.
 class Requests {
   generate(request, options) { return this.run("generate", request, options); }
   score(request, options) { return this.run("score", request, options); }
+  choices(request, options) { return this.run("choices", request, options); }
   inspect(request, options) { return this.run("inspect", request, options); }
   embed(request, options) { return this.run("embeddings", request, options); }
 
@@ -179,21 +99,31 @@ class Requests {
   describe() { return this.run("describe", {}); }
 }
 
+const kRunOptions = ["onPiece", "onPart", "onProgress", "signal"];
+const kLoadOptions = ["name", "dtype", "tokenizer", "revision", "cache", "onProgress", "signal"];
+
 class Model extends Requests {
   #wasm;
   #model;
 
-  async open(files, { name = "gpt2", dtype = "stored", tokenizer = true }) {
+  async open(source, options) {
+    check(options, kLoadOptions, "the options of a model");
+    const { name = "gpt2", dtype = "stored", tokenizer = true, signal } = options;
     this.#wasm = await instantiate();
-    const read = [];
-    for (const file of files) read.push(await this.#read(file).catch(failIn(file.name)));
+    const files = [];
+    for await (const file of filesOf(source, options)) {
+      files.push(await this.#read(file, options).catch((error) => {
+        signal?.throwIfAborted();
+        fail(`${file.name}: ${error.message}`);
+      }));
+    }
     this.#model = this.#call("open",
-      JSON.stringify({ name: `${name}`, dtype: `${dtype}`, tokenizer: !!tokenizer, files: read }));
+      JSON.stringify({ name: `${name}`, dtype: `${dtype}`, tokenizer: !!tokenizer, files }));
     return this;
   }
 
   // Reads a file to memory, where it stays, and returns where it is.
-  async #read(file) {
+  async #read(file, { onProgress, signal }) {
     let { size } = file;
     let address = this.#allocate(size);
     let end = 0;
@@ -208,6 +138,8 @@ class Model extends Requests {
         this.#wasm.gpt2_web_release(before);
       }
       this.#bytes(address + begin, chunk.length).set(chunk);
+      onProgress?.({ file: file.name, loaded: end, total: Math.max(file.size, end) });
+      signal?.throwIfAborted();
     }
     return { name: file.name, address, size: end };
   }
@@ -252,7 +184,9 @@ class Model extends Requests {
   // "embeddings", "score", "choices", "inspect" or "inspect_page", or answers "tokenize",
   // "detokenize" or "describe". Calls onPart for each part of a stream, and
   // onPiece({ index, text, token_id }) for each piece of a text.
-  async run(kind, request, { onPiece, onPart, onProgress, signal } = {}) {
+  async run(kind, request, options = {}) {
+    check(options, kRunOptions, "what follows the request");
+    const { onPiece, onPart, onProgress, signal } = options;
     const given = [this.#model, String(kind), jsonOf(request)];
     if (["tokenize", "detokenize", "describe"].includes(kind)) {
       this.#call("answer", ...given);
@@ -288,16 +222,27 @@ class Model extends Requests {
   }
 }
 
-// Loads a model from the URL of its folder, from a list of File (a folder that was dropped onto a
-// page), or from an object of names and bytes. { dtype: "int8" } converts its weights.
+// Loads a model from the URL of its folder, from the hub ("hub:distilbert/distilgpt2"), from a list
+// of File (a folder that was dropped onto a page), or from an object of names and bytes. { dtype:
+// "int8" } converts its weights; onProgress({ file, loaded, total }) hears of its files.
 export async function load(source, options = {}) {
-  return new Model().open(await filesOf(source), options);
+  return new Model().open(source, options);
+}
+
+async function startWorker(end) {
+  const fail = () => end("worker.mjs cannot be started");
+  if (!isNode) {
+    const worker = new Worker(new URL("worker.mjs", import.meta.url), { type: "module" });
+    worker.onerror = fail;
+    return worker;
+  }
+  const threads = await node("worker_threads");
+  return new threads.Worker(new URL("worker.mjs", import.meta.url)).on("error", fail);
 }
 
 // The same in a worker of its own, so that the page stays responsive: all functions are those of a
 // model, and functions given to them are called as if the model were here.
 export async function loadInWorker(source, options = {}) {
-  const worker = new Worker(new URL("worker.mjs", import.meta.url), { type: "module" });
   const waiting = new Set();  // functions that reject the calls
   let ended;  // why the worker answers no more
   const end = (message) => {
@@ -305,7 +250,7 @@ export async function loadInWorker(source, options = {}) {
     ended = new Gpt2Error({ message });
     for (const reject of waiting) reject(ended);
   };
-  worker.onerror = () => end("worker.mjs cannot be started");
+  const worker = await startWorker(end);
   const send = (method, given, { signal, ...functions } = {}) => new Promise((resolve, reject) => {
     if (ended || signal?.aborted) return reject(ended ?? signal.reason);
     const { port1: ours, port2: theirs } = new MessageChannel();
@@ -315,15 +260,25 @@ export async function loadInWorker(source, options = {}) {
       waiting.delete(reject);
       ours.close();
       if (error === undefined) resolve(value);
-      else reject(error.name === "AbortError" ? signal.reason : new Gpt2Error(error));
+      else reject(new Gpt2Error(error));
     };
     worker.postMessage({ method, given, port: theirs }, [theirs]);
-    signal?.addEventListener("abort", () => ours.postMessage("abort"));
+    signal?.addEventListener("abort", () => {
+      waiting.delete(reject);
+      ours.onmessage = null;
+      ours.postMessage("abort");
+      reject(signal.reason);
+    });
   });
   const model = Object.assign(new Requests(), {
-    load: async (from, rest) =>
-      send("load", [isAddress(from) ? (await urlOf(from)).href : from, rest]),
-    run: (kind, request, rest) => send("run", [kind, request], rest),
+    async load(from, { signal, onProgress, ...rest } = {}) {
+      const source = isAddress(from) ? (await urlOf(from)).href : from;
+      return send("load", [source, rest], { signal, onProgress });
+    },
+    async run(kind, request, rest = {}) {
+      check(rest, kRunOptions, "what follows the request");
+      return send("run", [kind, JSON.parse(jsonOf(request))], rest);
+    },
     close: () => end("the model is closed"),
   });
   return model.load(source, options).then(() => model, (error) => {

@@ -12,7 +12,8 @@ import sys
 DRAFT, FINAL = b"\xfd\xaf\x01", b"\xfd\x85\x02"
 path = pathlib.Path(sys.argv[1])
 module = path.read_bytes()
-text = subprocess.run(["wasm-dis", "--all-features", path], check=True, stdout=subprocess.PIPE).stdout
+disassemble = ["wasm-dis", "--all-features", path]
+text = subprocess.run(disassemble, check=True, stdout=subprocess.PIPE).stdout
 found, expected = module.count(DRAFT), text.count(b"(f32x4.relaxed_fma")
 if found != expected or expected == 0:
     path.unlink()  # so that the next build tries again
