@@ -15,7 +15,7 @@
 namespace gpt2 {
 namespace {
 
-/// The opcodes that Python writes with protocol 2.
+/// The opcodes that Python writes with the protocols 2 to 5.
 enum PickleOpcode : unsigned char {
   kMark = '(', kStop = '.', kNone = 'N', kNewTrue = 0x88, kNewFalse = 0x89,
   kBinInt = 'J', kBinInt1 = 'K', kBinInt2 = 'M', kLong1 = 0x8a, kBinFloat = 'G',
@@ -24,6 +24,10 @@ enum PickleOpcode : unsigned char {
   kTuple1 = 0x85, kTuple2 = 0x86, kTuple3 = 0x87, kEmptyList = ']', kAppend = 'a',
   kAppends = 'e', kEmptyDict = '}', kSetItem = 's', kSetItems = 'u', kEmptySet = 0x8f,
   kBinGet = 'h', kLongBinGet = 'j', kBinPut = 'q', kLongBinPut = 'r',
+  kBinBytes = 'B', kShortBinBytes = 'C',                                   // protocol 3
+  kFrame = 0x95, kShortBinUnicode = 0x8c, kBinUnicode8 = 0x8d, kBinBytes8 = 0x8e, kAddItems = 0x90,
+  kFrozenSet = 0x91, kNewObjEx = 0x92, kStackGlobal = 0x93, kMemoize = 0x94,  // protocol 4
+  kByteArray8 = 0x96,                                                      // protocol 5
 };
 
 /// Reads a pickle's opcodes and their arguments one after another, and checks bounds.
@@ -59,7 +63,7 @@ class PickleReader {
   }
 
   /// Returns the next `size` bytes. Throws unless they are valid UTF-8.
-  std::string_view text(std::size_t size) {
+  std::string_view text(std::uint64_t size) {
     const std::string_view text = text_of(take(size));
     if (valid_utf8_prefix(text) != text.size()) fail("a string that is not UTF-8");
     return text;
@@ -87,13 +91,15 @@ class PickleReader {
                "; refused, because no code in a pickle is executed: save the model's state_dict()");
   }
 
- private:
-  Bytes take(std::size_t size) {
+  /// Returns the next `size` bytes.
+  Bytes take(std::uint64_t size) {
     const std::size_t left = bytes_.size() - position_;
     if (size > left) fail("the file ends inside the pickle; download it again");
-    position_ += size;
-    return bytes_.subspan(position_ - size, size);
+    position_ += static_cast<std::size_t>(size);
+    return bytes_.subspan(position_ - static_cast<std::size_t>(size), static_cast<std::size_t>(size));
   }
+
+ private:
 
   Bytes bytes_;
   std::string_view where_;
@@ -156,20 +162,34 @@ class Machine {
   void push_boolean(bool value) { push({.kind = Kind::boolean, .integer = value}); }
   void push_text(std::string_view text) { push({.kind = Kind::text, .text = text}); }
   void push_items(Kind kind, Values items) { push({.kind = kind, .items = std::move(items)}); }
-  void push_opaque(std::string_view name) { push({.kind = Kind::opaque, .text = name}); }
+  void push_opaque(std::string_view name, std::string_view module = {}) {
+    push({.kind = Kind::opaque, .text = name, .module = module});
+  }
+  void push_bytes(std::uint64_t size) {
+    reader_.take(size);
+    push_opaque("bytes");
+  }
 
   void push_long() {
     const auto value = reader_.long1();
     value ? push_integer(*value) : push_opaque("int of more than 64 bits");
   }
 
-  void push_name() {
+  void push_name_of_lines() {
     const std::string_view module = reader_.line();
-    const std::string_view name = reader_.line();
+    push_name(module, reader_.line());
+  }
+
+  void push_name_of_stack() {
+    const Values names = pop(2);
+    push_name(expect(names[0], Kind::text).text, expect(names[1], Kind::text).text);
+  }
+
+  void push_name(std::string_view module, std::string_view name) {
     const auto* const found =
         std::ranges::find(kAllowed, concat(module, " ", name), &PickleName::name);
     if (found != std::end(kAllowed)) return push({.kind = Kind::name, .name = found});
-    push_opaque({module.data(), module.size() + 1 + name.size()});  // with the newline between them
+    push_opaque(name, module);
   }
 
   // Returns the number of values above the last mark.
@@ -232,7 +252,7 @@ class Machine {
   void call() {
     const Values& arguments = expect(pop(), Kind::tuple).items;
     Value* const called = pop();
-    if (called->kind == Kind::opaque) return push_opaque(called->text);
+    if (called->kind == Kind::opaque) return push_opaque(called->text, called->module);
     const PickleName& callee = *expect(called, Kind::name).name;
     if (!callee.function) return push_opaque(callee.name);
     switch (*callee.function) {
@@ -271,9 +291,31 @@ class Machine {
       case kLong1: return push_long();
       case kBinFloat: reader_.number<std::uint64_t>(); return push({.kind = Kind::real});
       case kBinUnicode: return push_text(reader_.text(reader_.number<std::uint32_t>()));
-      case kShortBinString: return push_text(reader_.text(reader_.number<std::uint8_t>()));
-      case kGlobal: return push_name();
+      case kBinUnicode8: return push_text(reader_.text(reader_.number<std::uint64_t>()));
+      case kShortBinString:
+      case kShortBinUnicode: return push_text(reader_.text(reader_.number<std::uint8_t>()));
+      case kBinBytes: return push_bytes(reader_.number<std::uint32_t>());
+      case kShortBinBytes: return push_bytes(reader_.number<std::uint8_t>());
+      case kBinBytes8:
+      case kByteArray8: return push_bytes(reader_.number<std::uint64_t>());
+      case kGlobal: return push_name_of_lines();
+      case kStackGlobal: return push_name_of_stack();
+      case kBinPersId: return push_call(Kind::storage, expect(pop(), Kind::tuple).items, 5, 6);
 
+      case kProto: return check_protocol(reader_.number<std::uint8_t>());
+      case kFrame: reader_.number<std::uint64_t>(); return;
+      case kBinPut: return put(reader_.number<std::uint8_t>());
+      case kLongBinPut: return put(reader_.number<std::uint32_t>());
+      case kMemoize: return put(memo_.size());
+      case kBinGet: return get(reader_.number<std::uint8_t>());
+      case kLongBinGet: return get(reader_.number<std::uint32_t>());
+      default: return step_on_stack(opcode);
+    }
+  }
+
+  // Takes a step whose opcode has no argument in the file.
+  void step_on_stack(std::uint8_t opcode) {
+    switch (opcode) {
       case kEmptyTuple: return push_items(Kind::tuple, {});
       case kTuple: return push_items(Kind::tuple, pop_to_mark());
       case kTuple1: return push_items(Kind::tuple, pop(1));
@@ -281,29 +323,26 @@ class Machine {
       case kTuple3: return push_items(Kind::tuple, pop(3));
       case kEmptyList:
       case kEmptySet: return push_items(Kind::list, {});
+      case kFrozenSet: return push_items(Kind::list, pop_to_mark());
       case kEmptyDict: return push_items(Kind::dict, {});
-      case kReduce:
-      case kNewObj: return call();
-      case kBinPersId: return push_call(Kind::storage, expect(pop(), Kind::tuple).items, 5, 6);
-
-      case kProto: return check_protocol(reader_.number<std::uint8_t>());
       case kMark: return marks_.push_back(stack_.size());
       case kAppend: return extend(Kind::list, pop(1));
-      case kAppends: return extend(Kind::list, pop_to_mark());
+      case kAppends:
+      case kAddItems: return extend(Kind::list, pop_to_mark());
       case kSetItem: return extend(Kind::dict, pop(2));
       case kSetItems: return extend(Kind::dict, pop_to_mark());
       case kBuild: return build();
-      case kBinPut: return put(reader_.number<std::uint8_t>());
-      case kLongBinPut: return put(reader_.number<std::uint32_t>());
-      case kBinGet: return get(reader_.number<std::uint8_t>());
-      case kLongBinGet: return get(reader_.number<std::uint32_t>());
+      case kNewObjEx: pop(); return call();  // without the keyword arguments
+      case kReduce:
+      case kNewObj: return call();
     }
-    const auto letter = static_cast<char>(opcode);  // the notation of pickletools: 'V', '\x93'
-    reader_.refuse("opcode ", quote({&letter, 1}), " is not one of protocol 2");
+    const auto letter = static_cast<char>(opcode);  // the notation of pickletools: 'V', '\x9a'
+    reader_.refuse("opcode ", quote({&letter, 1}), " is not one of the protocols 2 to 5");
   }
 
   void check_protocol(unsigned version) {
-    if (version != 2) reader_.refuse("pickle protocol ", version, " (torch.save's is 2)");
+    if (version >= 2 && version <= 5) return;
+    reader_.refuse("pickle protocol ", version, "; expected 2, which is torch.save's, to 5");
   }
 
   void put(std::size_t slot) {
@@ -363,9 +402,8 @@ std::string_view name_of(Pickle::Kind kind) noexcept {
 
 std::string describe(const Pickle::Value& value) {
   if (value.kind != Pickle::Kind::opaque) return std::string(name_of(value.kind));
-  std::string name(value.text);
-  std::ranges::replace(name, '\n', '.');
-  return concat("an object of ", quote(name));
+  return concat("an object of ",
+                quote(concat(value.module, value.module.empty() ? "" : ".", value.text)));
 }
 
 }  // namespace gpt2

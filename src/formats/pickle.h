@@ -27,8 +27,8 @@ struct PickleName {
 /// is never executed. A call that makes a tensor is stored as a value with the arguments of the
 /// call. All that other code would make (a config object, a NumPy array, a date, the result of
 /// os.system) becomes an opaque value, and what the pickle puts into it is dropped. The supported
-/// opcodes are those that Python writes with protocol 2, the protocol of torch.save. For any other
-/// opcode, the constructor throws an Error that names it.
+/// opcodes are those that Python writes with protocol 2, the protocol of torch.save, and with 3 to 5.
+/// For any other opcode, the constructor throws an Error that names it.
 struct Pickle {
   enum class Kind : std::uint8_t {
     none, boolean, integer, real, text, tuple, list, dict, tensor, storage, name, opaque,
@@ -38,9 +38,10 @@ struct Pickle {
     Kind kind = Kind::none;
     const PickleName* name = nullptr;  ///< for the kind `name`
     std::int64_t integer = 0;          ///< for the kinds `boolean` and `integer`
-    /// For the kind `text`: valid UTF-8, in the pickle's bytes. For the kind `opaque`: the module
-    /// and the name of the code that would make the value, with a byte between them.
+    /// For the kind `text`: valid UTF-8, in the pickle's bytes. For the kind `opaque`: the name of
+    /// the code that would make the value, and its module, which may be empty.
     std::string_view text = {};
+    std::string_view module = {};
     /// The items of a tuple or a list. For a dict: key, value, key, value ... For a tensor: the
     /// arguments of _rebuild_tensor_v2. For a storage: ('storage', type, key, location, element
     /// count, ...). For an opaque value: its state, which is often a dict of its attributes, if the

@@ -36,7 +36,8 @@ constexpr MainFile kMainFiles[] = {
     {"aitextgen.tokenizer.json", nullptr, read_tokenizer_json},
     {"vocab.json", "merges.txt", read_vocabulary, Family::gpt2},
     {"aitextgen-vocab.json", "aitextgen-merges.txt", read_vocabulary, Family::gpt2},
-    {"vocab.txt", nullptr, read_bert_vocabulary, Family::bert}};
+    {"vocab.txt", nullptr, read_bert_vocabulary, Family::bert},
+    {"meta.pkl", nullptr, read_nanogpt_meta}};
 
 // The files of one folder, or a list of files in memory.
 struct Folder {
@@ -49,7 +50,8 @@ struct Folder {
 
   [[nodiscard]] const MainFile& main_file() const {
     constexpr const char* kExpected =
-        "expected tokenizer.json, vocab.json and merges.txt, vocab.txt or spiece.model";
+        "expected tokenizer.json, vocab.json and merges.txt, vocab.txt, spiece.model or nanoGPT's "
+        "meta.pkl";
     for (const MainFile& main : kMainFiles) {
       if (has(main.name)) return main;
     }

@@ -207,12 +207,12 @@ struct TextFile {
 using JsonPatch = std::function<void(nlohmann::json& root)>;
 
 /// Reads the files of one kind of tokenizer: a tokenizer.json, a spiece.model, a vocab.json and a
-/// merges.txt, or a vocab.txt of BERT. Throws Error: invalid_file, or unsupported for another kind
-/// of tokenizer.
+/// merges.txt, a vocab.txt of BERT, or a meta.pkl of nanoGPT. Throws Error: invalid_file, or
+/// unsupported for another kind of tokenizer.
 using TokenizerReader = void(std::span<const TextFile> files, const JsonPatch& patch,
                              Tokenizer::Impl& tokenizer);
 TokenizerReader read_tokenizer_json, read_sentencepiece_model, read_vocabulary,
-    read_bert_vocabulary;
+    read_bert_vocabulary, read_nanogpt_meta;
 
 /// Reads an AddedToken from the members that it has in files. Throws Error(invalid_file).
 [[nodiscard]] AddedToken read_added_token(const JsonFields& fields);

@@ -183,13 +183,52 @@ TEST_CASE("what only code could make is an opaque value, whatever is put into it
   const Pickle pickle(as_bytes(with_state), 0, "f");
   REQUIRE(pickle.root->items.size() == 1);
   CHECK(pickle.root->items[0]->find("n")->integer == 7);
-  refused_by_name("\x80\x04.", 0, "pickle protocol 4");
+  refused_by_name("\x80\x06.", 0, "pickle protocol 6");
+}
+
+TEST_CASE("what Python writes with the protocols 3 to 5 is read like protocol 2") {
+  // OrderedDict(a=a tensor, n={'x'}, f=frozenset([1]), b=b'\x00\xff', d=datetime.date(2024, 1, 2))
+  const std::string three(
+      "\200\003ccollections\012OrderedDict\012q\000)Rq\001(X\001\000\000\000aq\002ctorch._utils\012"
+      "_rebuild_tensor_v2\012q\003((X\007\000\000\000storageq\004ctorch\012FloatStorage\012q\005X\001\000"
+      "\000\0000q\006X\003\000\000\000cpuq\007K\003tq\010QK\000K\003\205q\011K\001\205q\012\211h\000)R"
+      "q\013tq\014Rq\015X\001\000\000\000nq\016cbuiltins\012set\012q\017]q\020X\001\000\000\000xq\021a"
+      "\205q\022Rq\023X\001\000\000\000fq\024cbuiltins\012frozenset\012q\025]q\026K\001a\205q\027Rq\030"
+      "X\001\000\000\000bq\031C\002\000\377q\032X\001\000\000\000dq\033cdatetime\012date\012q\034C\004"
+      "\007\350\001\002q\035\205q\036Rq\037u.",
+      303);
+  const std::string four(
+      "\200\004\225\327\000\000\000\000\000\000\000\214\013collections\224\214\013OrderedDict\224\223\224"
+      ")R\224(\214\001a\224\214\014torch._utils\224\214\022_rebuild_tensor_v2\224\223\224((\214\007storage"
+      "\224\214\005torch\224\214\014FloatStorage\224\223\224\214\0010\224\214\003cpu\224K\003t\224QK\000K"
+      "\003\205\224K\001\205\224\211h\002)R\224t\224R\224\214\001n\224\217\224(\214\001x\224\220\214\001"
+      "f\224(K\001\221\224\214\001b\224C\002\000\377\224\214\001d\224\214\010datetime\224\214\004date"
+      "\224\223\224C\004\007\350\001\002\224\205\224R\224u.",
+      226);
+  std::string five = four;
+  five[1] = 5;
+  for (const std::string& bytes : {three, four, five}) {
+    const Pickle pickle(as_bytes(bytes), 0, "f");
+    CAPTURE(bytes);
+    REQUIRE(pickle.root->kind == Kind::dict);
+    const Pickle::Value& tensor = *pickle.root->find("a");
+    REQUIRE(tensor.kind == Kind::tensor);
+    CHECK(tensor.items[0]->items[1]->name->storage == DType::f32);
+    CHECK(tensor.items[2]->items[0]->integer == 3);
+    CHECK(describe(*pickle.root->find("b")) == "an object of 'bytes'");
+    CHECK(describe(*pickle.root->find("d")) == "an object of 'datetime.date'");
+    CHECK(pickle.end == bytes.size());
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      check_refused([&] { read(bytes.substr(0, size)); }, {"the file ends inside the pickle"});
+    }
+  }
 }
 
 TEST_CASE("refused by name: every opcode that a state_dict does not need") {
   const std::string allowed =
-      std::string("\x80.(cRb\x81Q)t\x85\x86\x87]ae}su\x8fXUJKM\x8aGN\x88\x89hjqr");
-  REQUIRE(allowed.size() == 34);
+      std::string("\x80.(cRb\x81Q)t\x85\x86\x87]ae}su\x8fXUJKM\x8aGN\x88\x89hjqr") +
+      "BC\x8c\x8d\x8e\x90\x91\x92\x93\x94\x95\x96";
+  REQUIRE(allowed.size() == 34 + 12);
   for (int byte = 0; byte < 256; ++byte) {
     const std::string opcode(1, static_cast<char>(byte));
     if (allowed.find(opcode) != std::string::npos) continue;
