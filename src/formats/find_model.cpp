@@ -40,9 +40,27 @@ bool has_tokenizer_files(const fs::path& directory) {
                              [&](const char* name) { return is_there(directory / name); });
 }
 
-// Returns the path in an environment variable, with "~" at its beginning replaced by the home
-// directory. Returns an empty path if the variable is not set, or if there is no home directory.
-fs::path environment(const char* name) { return with_home(path_in_environment(name)); }
+// Returns the text with the values of environment variables in the place of $NAME and ${NAME}. Like
+// Python's os.path.expandvars, leaves those alone that are not set.
+std::string with_variables(std::string text) {
+  constexpr const char* kName = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+  for (std::size_t at = 0; (at = text.find('$', at)) != text.npos;) {
+    const bool has_braces = text[at + 1] == '{';
+    const std::size_t begin = at + 1 + has_braces;
+    const std::size_t end = std::min(text.find_first_not_of(kName, begin), text.size());
+    const std::string value = path_in_environment(text.substr(begin, end - begin).c_str()).string();
+    if (!value.empty()) text.replace(at, end - at + (has_braces && text[end] == '}'), value);
+    at += std::max(value.size(), std::size_t{1});
+  }
+  return text;
+}
+
+// Returns the path in an environment variable, with the values of other variables in it, and with
+// "~" at its beginning replaced by the home directory. Returns an empty path if the variable is not
+// set, or if there is no home directory.
+fs::path environment(const char* name) {
+  return with_home(path_of(with_variables(path_in_environment(name).string())));
+}
 
 // Returns the directories in which to look for a subdirectory that has the name of the model. Each
 // is in the list once, although several ways may lead to it.
@@ -159,10 +177,16 @@ std::string name_of_base(const ModelFiles& files) {
   std::string searched = "the working directory";
   for (const fs::path& place : places) searched += ", " + place.string();
   searched += environment("GPT2_MODELS").empty() ? ", $GPT2_MODELS (not set)" : " ($GPT2_MODELS)";
-  fail(ErrorCode::not_found, concat("no model ", quote(model.string(), 256)), "not in ", searched,
+  const std::string name = model.string();
+  std::string advice;
+  if (name != GPT2_BUNDLED_MODEL) {
+    const bool is_short = name.size() <= 100 && stays_below(name);
+    advice = concat("fetch it with 'gpt2 download ", is_short ? name : "NAME", "', or ");
+  }
+  fail(ErrorCode::not_found, concat("no model ", quote(name, 256)), advice,
+       "give a path; it is not in ", searched,
        cache.empty() ? concat(" (no HuggingFace cache: $", kHomeVariable, " is not set)")
-                     : concat(" or the HuggingFace cache ", cache.string()),
-       "; give a path, or fetch a model of the hub with 'hf download NAME'");
+                     : concat(" or the HuggingFace cache ", cache.string()));
 }
 
 }  // namespace

@@ -18,6 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kFetch = "download the model that it was made from";
 constexpr std::string_view kAgain = "download the weights again";
+constexpr std::string_view kMerge =
+    "merge it with 'accelerate merge-weights DIR NEW' of its directory";
 constexpr std::string_view kExport = "convert it with llm.c's dev/eval/export_hf.py";
 constexpr std::string_view kConvert =
     "convert it with 'transformers-cli convert --model_type gpt2' of transformers 4";
@@ -46,6 +48,12 @@ constexpr ForeignKind kForeignKinds[] = {
     {".ot", "", "weights of rust-bert", kFetch},
     {".npz", "", "weights of MLX", kFetch},
     {".index", "", "a checkpoint of TensorFlow", kConvert},
+    {"pytorch_model_fsdp_0", "", "a sharded checkpoint of FSDP", kMerge},
+    {".distcp", "", "a part of a sharded checkpoint of PyTorch", kMerge},
+    {".incomplete", "", "an unfinished download", kAgain},
+    {".part", "", "an unfinished download", kAgain},
+    {".crdownload", "", "an unfinished download", kAgain},
+    {".aria2", "", "an unfinished download", kAgain},
     {"", "version https://git-lfs", "a git-lfs pointer", "fetch the weights with 'git lfs pull'"},
     {"", "<!DOCTYPE", "an HTML page", kAgain},
     {"", "<!doctype", "an HTML page", kAgain},
@@ -78,29 +86,54 @@ bool is_beside_weights(const fs::path& file) {
   return (extension == ".json" && !is_index) || extension == ".txt" || extension == ".md";
 }
 
+constexpr const char* kWeights[] = {"model.safetensors", "model.safetensors.index.json",
+                                    "pytorch_model.bin", "pytorch_model.bin.index.json",
+                                    "ckpt.pt",           "model.fp16.safetensors"};
+
 // Returns the file of weights in a directory or in memory, or an empty path if there is none.
-fs::path weights_in(const fs::path& directory, const FileSource& source = {}) {
-  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
-                           "pytorch_model.bin.index.json", "ckpt.pt"}) {
+fs::path weights_in(const fs::path& directory, const FileSource& source) {
+  for (const char* name : kWeights) {
     if (source.has(directory / name)) return directory / name;
   }
   return {};
 }
 
-// Throws Error(unsupported) if a directory without weights has the files of another program, or
-// directories checkpoint-N of HuggingFace's Trainer that have weights.
+// Throws if the file may have the weights of a model, but another name than one that is looked for.
+void refuse_name_of_weights(const fs::path& file) {
+  constexpr const char* kBegins[] = {"model", "pytorch_model", "ckpt"};
+  constexpr const char* kExtensions[] = {".safetensors", ".bin", ".pt", ".pth", ".ckpt"};
+  const std::string name = file.filename().string();
+  const auto begins = [&](const char* text) { return name.starts_with(text); };
+  const auto is = [&](const char* extension) { return file.extension() == extension; };
+  if (std::ranges::none_of(kBegins, begins) || std::ranges::none_of(kExtensions, is)) return;
+  if (name.find("-of-0") != name.npos) {
+    fail(ErrorCode::not_found, file.string(),
+         "a shard without the index (... .index.json); download it to the same directory");
+  }
+  fail(ErrorCode::not_found, file.parent_path().string(),
+       "no weights under a usual name; give the path of the file that has them: ", file.string());
+}
+
+// Throws if a directory without weights has the files of another program, parts of weights, or
+// directories with adapters or checkpoint-N of HuggingFace's Trainer.
 void refuse_foreign_directory(const fs::path& directory) {
   constexpr std::string_view kCheckpoint = "checkpoint-";
   std::vector<fs::path> files;
   std::pair<std::size_t, fs::path> newest;
-  std::error_code ignored;  // files can be read even if their directory cannot be listed
-  for (fs::directory_iterator file(directory, ignored), end; file != end; file.increment(ignored)) {
-    files.push_back(file->path());
-    const std::string name = files.back().filename().string();
-    std::size_t step = 0;
-    if (name.starts_with(kCheckpoint) && read_number(name.substr(kCheckpoint.size()), step) &&
-        !weights_in(files.back()).empty()) {
-      newest = std::max(newest, {step, files.back()});
+  // In HuggingFace's cache, unfinished downloads lie beside the directory of all models' versions.
+  for (const fs::path& place : {directory, directory / "../../blobs"}) {
+    std::error_code ignored;  // files can be read even if their directory cannot be listed
+    for (fs::directory_iterator file(place, ignored), end; file != end; file.increment(ignored)) {
+      files.push_back(file->path());
+      const std::string name = files.back().filename().string();
+      const auto has = [&](const char* weights) {
+        return type_of(files.back() / weights, ignored) == fs::file_type::regular;
+      };
+      std::size_t step = 0;
+      const bool is_checkpoint = name.starts_with(kCheckpoint) &&
+                                 read_number(name.substr(kCheckpoint.size()), step) &&
+                                 std::ranges::any_of(kWeights, has);
+      if (is_checkpoint || has(kAdapterConfig)) newest = std::max(newest, {step, files.back()});
     }
   }
   std::ranges::sort(files);
@@ -110,9 +143,10 @@ void refuse_foreign_directory(const fs::path& directory) {
       if (has_end) refuse_foreign_file(file, begin_of(file));
     }
   }
+  std::ranges::for_each(files, refuse_name_of_weights);
   if (newest.second.empty()) return;
   fail(ErrorCode::unsupported, directory.string(),
-       "no weights, but checkpoints of a training: give the last one, ", newest.second.string());
+       "no weights, but directories that have some: give one, such as ", newest.second.string());
 }
 
 }  // namespace
@@ -128,7 +162,7 @@ ModelFiles find_model_files(const fs::path& path) {
   if (has_adapter && files.directory != path && path.filename().string().starts_with("adapter_")) {
     files.weights.clear();
   } else if (files.weights.empty()) {
-    files.weights = weights_in(files.directory);
+    files.weights = weights_in(files.directory, {});
   }
   if (files.weights.empty() && !has_adapter) refuse_foreign_directory(files.directory);
   files.has_config = is_there(files.config());

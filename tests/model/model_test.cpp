@@ -6,10 +6,12 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <span>
 #include <stdexcept>
 #include <string>
 
 #include "formats/checkpoint.h"
+#include "formats/safetensors.h"
 #include "gpt2/session.h"
 #include "model/loading/loading.h"
 #include "support/catch.h"
@@ -93,6 +95,27 @@ TEST_CASE("the description says what was converted: each matrix of another type"
   const auto none = static_cast<WeightType>(99);
   check_bad_argument([&] { (void)stored.to(none); }, {"weight type 99"});
   check_bad_argument([&] { (void)Model::load(directory, {.dtype = none}); }, {"weight type 99"});
+}
+
+TEST_CASE("refused: a weight that is too large for the type that was asked for, by its name") {
+  const fs::path folder = kCases / "tiny_default";
+  std::string bytes = read_bytes(folder / "model.safetensors");
+  const auto tensors = parse_safetensors(std::as_bytes(std::span(bytes)), "f");
+  const std::string name = "h.1.mlp.c_fc.weight";
+  const auto found = std::ranges::find_if(
+      tensors, [&](const auto& tensor) { return tensor.first.ends_with(name); });
+  REQUIRE((found != tensors.end() && found->second.dtype == DType::f32));
+  const float large = -1e5f;
+  std::memcpy(bytes.data() + (reinterpret_cast<const char*>(found->second.data) - bytes.data()),
+              &large, sizeof large);
+  const TemporaryDirectory directory;
+  directory.write("config.json", read_bytes(folder / "config.json"));
+  directory.write("model.safetensors", bytes);
+  for (const WeightType type : {WeightType::f32, WeightType::bf16, WeightType::int8}) {
+    CHECK_NOTHROW(Model::load(directory.path(), {.dtype = type}));
+  }
+  check_refused([&] { (void)Model::load(directory.path(), {.dtype = WeightType::f16}); },
+                {name, "f16", "65504", "bf16"}, ErrorCode::invalid_argument);
 }
 
 TEST_CASE("loading tells how much is converted, and ends if that throws") {

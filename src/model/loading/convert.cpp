@@ -1,7 +1,11 @@
 #include "model/loading/loading.h"
 
+#include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 #include "base/fail.h"
 #include "base/team.h"
@@ -23,15 +27,30 @@ void narrow(std::byte* y, const float* x, std::size_t n, FloatType type) {
   }
 }
 
-void convert_floats(Team& team, std::byte* to, FloatType to_type, const Weight& from) {
+// Returns whether a number became infinite, because it is too large for f16.
+bool convert_floats(Team& team, std::byte* to, FloatType to_type, const Weight& from) {
   constexpr std::size_t kRun = 4096;  // elements widened at a time
   const FloatType from_type = *from.float_type();
   const auto widen = widen_kernel(from_type);
+  const auto is_lost = [&](float x) { return std::isfinite(x) && std::abs(x) >= 65520.0f; };
+  std::atomic<bool> any_lost = false;
   team.for_ranges(from.size(), kRun, [&](std::size_t begin, std::size_t end, int) {
     float values[kRun];
     widen(values, from.data + begin * element_bytes(from_type), end - begin);
     narrow(to + begin * element_bytes(to_type), values, end - begin, to_type);
+    if (to_type != FloatType::f16) return;
+    if (std::any_of(values, values + (end - begin), is_lost)) any_lost = true;
   });
+  return any_lost;
+}
+
+[[noreturn]] void refuse_overflow(const Transformer& transformer, const Weight& weight) {
+  std::string where;
+  for_each_tensor(transformer, [&](const auto& tensor, const std::string& name, const Shape&) {
+    if (static_cast<const void*>(&tensor) == &weight) where = name;
+  });
+  fail(ErrorCode::invalid_argument, where,
+       "a weight is beyond 65504, the largest number in f16: take bf16");
 }
 
 void quantize(Team& team, std::byte* to, WeightType type, const Weight& from) {
@@ -98,7 +117,7 @@ void convert_all(Transformer& transformer, WeightType type, std::span<const Mapp
     Weight changed = in_new_type(weight);
     changed.data = to;
     if (const auto floats = changed.float_type()) {
-      convert_floats(team, to, *floats, weight);
+      if (convert_floats(team, to, *floats, weight)) refuse_overflow(transformer, weight);
     } else {
       quantize(team, to, changed.type, weight);
     }
