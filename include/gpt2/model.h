@@ -80,15 +80,16 @@ class Model {
  public:
   /// Loads a HuggingFace directory (config.json and weights). `path` may also be a file in it: a
   /// file of weights is loaded itself; any other file stands for its directory. The weights are
-  /// model.safetensors, pytorch_model.bin, an index of shards of either, or nanoGPT's ckpt.pt;
-  /// load() uses the first of these that exists. find_model (model_files.h) turns a name into a
-  /// path.
+  /// model.safetensors, pytorch_model.bin, an index of shards of either, nanoGPT's ckpt.pt or
+  /// model.fp16.safetensors; load() uses the first of these that exists. find_model
+  /// (model_files.h) turns a name into a path.
   ///
   /// A directory with PEFT's adapter_config.json and adapter_model.safetensors (or .bin) is a LoRA
   /// adapter. Its base is the model that options.base or else the config names, as find_model finds
   /// it. load() merges the adapter into the matrices, of which it copies those that change, as f32,
-  /// before it converts them. If a whole model lies beside an adapter, load() uses the adapter only
-  /// with options.base or if `path` is one of its files.
+  /// before it converts them. If tokens were added to the base before the training, the config has
+  /// their new number. If a whole model lies beside an adapter, load() uses the adapter only with
+  /// options.base or if `path` is one of its files.
   ///
   /// The files stay mapped as long as the model lives and must not change during that time. (If a
   /// file is truncated, the process may be killed by SIGBUS.) Throws Error, which names the file,

@@ -15,7 +15,7 @@
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
 #include "gpt2/tokenizer.h"
-#include "model/loading/loading.h"
+#include "model/loading/adapter_settings.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/passes.h"
@@ -30,6 +30,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const fs::path kAdapters = fs::path(GPT2_TEST_DATA) / "oracle/adapters";
+const fs::path kToday = fs::path(GPT2_TEST_DATA) / "oracle/today/adapters";
 const fs::path kBase = kAdapters / "base";
 const fs::path kOne = kAdapters / "c_attn_only";
 
@@ -133,14 +134,26 @@ TEST_CASE("patterns of modules match as in PEFT") {
            {"^h.1.*c_fc|^head", "lm_head", false},
            {"a*.*c+_fc", "transformer.h.3.mlp.cc_fc", true},
            {"c+c_fc", "transformer.h.3.mlp.c_fc", false},
+           {"h\\.[0-1]\\.attn\\.c_attn", "transformer.h.1.attn.c_attn", true},
+           {"h\\.[0-1]\\.attn\\.c_attn", "transformer.h.2.attn.c_attn", false},
+           {"h\\.[^0-1]\\.attn\\.c_attn", "transformer.h.2.attn.c_attn", true},
+           {"h.[\\d]+.attn.c_[a-z]+", "transformer.h.12.attn.c_attn", true},
+           {"(h\\.0|h\\.1)\\.mlp\\.c_fc", "transformer.h.1.mlp.c_fc", true},
+           {"(h\\.0|h\\.1)\\.mlp\\.c_fc", "transformer.h.2.mlp.c_fc", false},
+           {"h.(1|2(3|4)).(?:mlp|attn).c_proj", "transformer.h.24.mlp.c_proj", true},
+           {"h.(1|2(3|4)).(?:mlp|attn).c_proj", "transformer.h.2.mlp.c_proj", false},
+           {"h.1?2.(attn.)?c_attn$", "transformer.h.2.attn.c_attn", true},
+           {"h.1?2.(attn.)?c_attn$", "transformer.h.3.attn.c_attn", false},
+           {".*?attn.*?", "transformer.h.2.attn.c_proj", true},
            {"", "transformer.wte", false}}) {
     CAPTURE(pattern, name);
     CHECK(matches_module(pattern, name, "") == matches);
   }
-  for (const char* pattern :
-       {"(a)", "a)", "[01]", "*", "a**", "a{2}", "\\w", "a?", "a\\", "a^", "a$"}) {
+  const std::string many(2'000, 'a'), deep(200, '(');
+  for (const char* pattern : {"(a", "a)", "*", "a**", "a{2}", "\\b", "a\\", "(a)*", "(a)+", "(?=a)",
+                              "[", "[a", "[]", "[[:alpha:]]", many.c_str(), deep.c_str()}) {
     CAPTURE(pattern);
-    check_refused([&] { (void)matches_module(pattern, "h", "f"); }, {"f: ", pattern},
+    check_refused([&] { (void)matches_module(pattern, "h", "f"); }, {"f: ", "pattern"},
                   ErrorCode::unsupported);
   }
 }
@@ -167,8 +180,7 @@ TEST_CASE("refused: adapters that cannot be merged, and settings that change mor
            {{{"base_model_name_or_path", "no/such"}}, {"no/such", "--base"}, ErrorCode::not_found},
            {{{"base_model_name_or_path", ""}}, {"empty"}, ErrorCode::invalid_argument},
            {{{"base_model_name_or_path", fs::absolute(kAdapters).string()}},
-            {"no weights", "oracle"},
-            ErrorCode::not_found},
+            {"no weights", "oracle"}},
            {{{"base_model_name_or_path", std::string(900'000, '/')}},
             {"base_model"},
             ErrorCode::invalid_file},
@@ -233,12 +245,78 @@ TEST_CASE("every instruction set merges the same bits") {
   force_isa(before);
 }
 
-TEST_CASE("ensure_weight_tying keeps wte and lm_head tied") {
+TEST_CASE("pairs that the config leaves out do not count, and are named in one line") {
+  const auto targets = [](const char* members, const char* path) {
+    return AdapterSettings(R"({"peft_type": "LORA", )" + std::string(members) + "}", "c")
+        .targets(path);
+  };
+  const char* const one = "transformer.h.1.attn.c_attn";
+  for (const char* members :
+       {R"("r": 4)", R"("target_modules": ["attn.c_attn"])", R"("target_modules": "all-linear")",
+        R"("target_modules": ".*\\.c_(attn|fc)$")", R"("layers_to_transform": [0, 1])",
+        R"("layers_to_transform": 1, "layers_pattern": "h")",
+        R"("target_modules": ["transformer.h.1.attn.c_attn"], "layers_to_transform": 0)"}) {
+    CAPTURE(members);
+    CHECK(targets(members, one));
+  }
+  for (const char* members : {R"("target_modules": ["n.c_attn"])", R"("target_modules": "c_attn")",
+                              R"("target_modules": [])", R"("exclude_modules": ["c_attn"])",
+                              R"("exclude_modules": ".*attn")", R"("modules_to_save": ["c_attn"])",
+                              R"("layers_to_transform": [0, 11])", R"("layers_to_transform": 0)",
+                              R"("layers_to_transform": 1, "layers_pattern": ["layers"])"}) {
+    CAPTURE(members);
+    CHECK_FALSE(targets(members, one));
+  }
+  CHECK_FALSE(targets(R"("layers_to_transform": 1)", "h.1.attn.c_attn"));  // PEFT finds no block
+  const auto warnings = [](const char* name) {
+    return Model::load(kToday / name).description().warnings;
+  };
+  CHECK(warnings("all_linear").empty());
+  const std::vector<std::string> left_out = warnings("target_modules_leaves_out");
+  REQUIRE(left_out.size() == 1);
+  CHECK(left_out[0].find("h.0.mlp.c_fc.lora_A.weight' and 3 more") != std::string::npos);
+}
+
+TEST_CASE("tokens that were added before the training enlarge the vocabulary") {
+  const Model model = Model::load(kToday / "resized");
+  const Model base = Model::load(kToday / "base");
+  CHECK(model.config().vocab_size == 68);
+  CHECK(model.parameter_count() == base.parameter_count() + (68 + 4) * 16);
+  CHECK(Model::load(kToday / "trainable_tokens").config().tie_word_embeddings);
+
+  // PEFT also writes the matrices that the wrapped modules had before the training.
+  const fs::path file = kToday / "resized/adapter_model.safetensors";
+  const MappedFile mapped(file, FileAccess::copy);
+  SafetensorsWriter with_originals, only_wte;
+  for (const auto& [name, view] : parse_safetensors(mapped.bytes(), file.string())) {
+    const std::vector<std::size_t> shape(view.shape.sizes().begin(), view.shape.sizes().end());
+    std::vector<float> values(view.shape.element_count());
+    std::memcpy(values.data(), view.data, view.bytes);
+    with_originals.add(name, shape, values);
+    if (name.find("lm_head") == std::string::npos) only_wte.add(name, shape, values);
+  }
+  const std::string wte = "base_model.model.transformer.wte.";
+  with_originals.constant(wte + "original_module.weight", {68, 16}, 1.0f);
+  with_originals.constant(wte + "modules_to_save.weight", {68, 16}, 1.0f);
   TemporaryDirectory directory;
-  changed(directory, {{"ensure_weight_tying", true}}, kAdapters / "modules_to_save_wte");
-  const Model model = Model::load(directory.path());
-  CHECK(model.config().tie_word_embeddings);
-  CHECK(logits_of(model) != logits_of(Model::load(kAdapters / "modules_to_save_wte")));
+  changed(directory, {{"base_model_name_or_path", fs::absolute(kToday / "base").string()}},
+          kToday / "resized");
+  with_originals.write(directory.path() / "adapter_model.safetensors");
+  CHECK(logits_of(Model::load(directory.path())) == logits_of(model));
+  only_wte.write(directory.path() / "adapter_model.safetensors");
+  check_refused([&] { (void)Model::load(directory.path()); }, {"68", "64", "lm_head"});
+}
+
+TEST_CASE("refused: indices of tokens that do not fit the rows or the base") {
+  for (const auto& [tokens, fact] : std::initializer_list<std::pair<nlohmann::json, const char*>>{
+           {{3, 5}, "[3, 16]"}, {{3, 5, 64}, "64"}, {{3, 5, -1}, "trainable_token_indices"}}) {
+    TemporaryDirectory directory;
+    changed(directory,
+            {{"base_model_name_or_path", fs::absolute(kToday / "base").string()},
+             {"trainable_token_indices", tokens}},
+            kToday / "trainable_tokens");
+    check_refused([&] { (void)Model::load(directory.path()); }, {"adapter_", fact});
+  }
 }
 
 TEST_CASE("the base is found by the adapter's name for it, or given") {

@@ -1,5 +1,6 @@
 // Loads the checkpoints of tests/data/oracle/loading (names with prefixes, tied heads, pickles with
-// other objects, files of other programs) and the adapters of tests/data/oracle/adapters.
+// other objects, files of other programs) and the adapters of tests/data/oracle/adapters and
+// tests/data/oracle/today/adapters.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -85,7 +86,7 @@ void check_folder(const fs::path& folder, const nlohmann::json& expected) {
 
 TEST_CASE("the checkpoints that people have are loaded, or refused for the reason") {
   std::size_t checked = 0;
-  for (const char* const group : {"loading", "adapters"}) {
+  for (const char* const group : {"loading", "adapters", "today/adapters"}) {
     for (const fs::path& folder : fs::directory_iterator(kOracle / group)) {
       std::ifstream file(folder / "expected.json");
       // Its base may be in the cache of whoever runs the tests: adapter_test has such a case.
@@ -96,7 +97,7 @@ TEST_CASE("the checkpoints that people have are loaded, or refused for the reaso
       ++checked;
     }
   }
-  CHECK(checked == 76 + 42);
+  CHECK(checked == 76 + 42 + 31);
 }
 
 TEST_CASE("a head that is not used, and one that is not tied, are told in one line each") {

@@ -1,8 +1,9 @@
 #include "model/loading/loading.h"
 
 #include <algorithm>
-#include <bitset>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -10,9 +11,9 @@
 
 #include "base/fail.h"
 #include "base/hash.h"
-#include "base/json.h"
 #include "base/team.h"
 #include "gpt2/runtime.h"
+#include "model/loading/adapter_settings.h"
 #include "model/loading/config_json.h"
 
 namespace gpt2 {
@@ -20,100 +21,6 @@ namespace {
 
 using Floats = std::vector<float>;
 using StoredTensors = std::map<std::string, const TensorTable::value_type*>;
-
-// -- The settings ---------------------------------------------------------------------------------
-
-// Keeps the order of the members of each object in the root.
-class OrderedTree : public JsonTree {
- public:
-  using JsonTree::JsonTree;
-
-  bool key(std::string& name) override {
-    if (depth_ == 1) outer_ = name;
-    if (depth_ == 2) orders[outer_].push_back(name);
-    return JsonTree::key(name);
-  }
-
-  std::map<std::string, std::vector<std::string>> orders = {};
-
- private:
-  std::string outer_;
-};
-
-// Throws unless merging the tensors is all that the adapter needs.
-void refuse_other_methods(const JsonFields& config) {
-  config.expect(config.required_string("peft_type") == "LORA", "peft_type", "'LORA'");
-  for (const char* key : {"layer_replication", "alora_invocation_tokens", "target_parameters",
-                          "use_qalora", "use_bdlora", "arrow_config"}) {
-    const nlohmann::json* const value = config.find(key);
-    config.expect(!value || value->empty() || *value == false, key, "an adapter without it");
-  }
-  const nlohmann::json* const init = config.find("init_lora_weights");
-  config.expect(!init || init->is_boolean() || is_text(*init, "gaussian") ||
-                    is_text(*init, "eva") || is_text(*init, "orthogonal"),
-                "init_lora_weights",
-                "one that leaves the base as it is: convert the adapter with PEFT's "
-                "path_initial_model_for_weight_conversion");
-}
-
-// Reads rank_pattern or alpha_pattern, whose values are in these limits.
-template <class T, class... Limits>
-void read_patterns(OrderedTree& tree, const JsonFields& config, const char* key,
-                   std::vector<std::pair<std::string, T>>& patterns, Limits... limits) {
-  constexpr std::size_t kMaxPatterns = 1'000;
-  if (config.find(key) == nullptr) return;
-  const JsonFields object(*config.find(key), concat(config.where(), ": ", key),
-                          JsonFields::Null::refused);
-  const std::vector<std::string>& names = tree.orders[key];
-  if (names.size() > kMaxPatterns) fail(object.where(), "more than ", kMaxPatterns, " patterns");
-  for (const std::string& name : names) {
-    static_cast<void>(matches_module(name, "", object.where()));  // or throws
-    object.read(name, patterns.emplace_back(name, T()).second, limits...);
-  }
-}
-
-// The members of PEFT's adapter_config.json that matter for a merge, with PEFT's names.
-struct Settings {
-  std::size_t r = 8;
-  float lora_alpha = 8.0f;
-  bool use_rslora = false;
-  bool use_dora = false;
-  bool ensure_weight_tying = false;
-  // In the order of the file, because the first pattern that matches counts.
-  std::vector<std::pair<std::string, std::size_t>> rank_pattern = {};
-  std::vector<std::pair<std::string, float>> alpha_pattern = {};
-
-  // Throws Error(unsupported) for another method than LoRA, and for settings that change more than
-  // weights or the base.
-  Settings(const std::string& text, const std::string& where) {
-    constexpr std::size_t kMaxRank = 1'000'000;  // far above the rank of any matrix of a GPT-2
-    OrderedTree tree(where);
-    tree.read(text);
-    const JsonFields config(tree.root, where);
-    refuse_other_methods(config);
-    config.read("r", r, 1, kMaxRank);
-    config.read("lora_alpha", lora_alpha);
-    config.read("use_rslora", use_rslora);
-    config.read("use_dora", use_dora);
-    config.read("ensure_weight_tying", ensure_weight_tying);
-    read_patterns(tree, config, "rank_pattern", rank_pattern, std::size_t{1}, kMaxRank);
-    read_patterns(tree, config, "alpha_pattern", alpha_pattern);
-  }
-
-  // Returns the rank of a pair of matrices, and what their product counts. `path` is the module's
-  // name in the model that was trained: "transformer.h.0.attn.c_attn".
-  [[nodiscard]] std::pair<std::size_t, double> scaling_of(std::string_view path) const {
-    const auto find = [&](const auto& patterns, auto value) {
-      const auto matches = [&](const auto& entry) { return matches_module(entry.first, path, ""); };
-      const auto found = std::ranges::find_if(patterns, matches);
-      return found == patterns.end() ? value : found->second;
-    };
-    const std::size_t rank = find(rank_pattern, r);
-    const double divisor = static_cast<double>(rank);
-    return {rank, static_cast<double>(find(alpha_pattern, lora_alpha)) /
-                      (use_rslora ? std::sqrt(divisor) : divisor)};
-  }
-};
 
 // -- The tensors ----------------------------------------------------------------------------------
 
@@ -134,24 +41,59 @@ std::string_view path_in_base(std::string_view stored_name) {
   return stored_name.substr(stored_name.starts_with(kPrefix) ? kPrefix.size() : 0);
 }
 
-// Returns the tensors by HuggingFace's names in the base: "h.0.attn.c_attn.lora_A.weight".
-StoredTensors by_names_in_base(const Checkpoint& checkpoint) {
+// Returns "transformer.h.0.attn.c_attn" for a tensor of the module "h.0.attn.c_attn".
+std::string_view path_of_module(std::string_view stored_name, std::string_view module) {
+  const std::string_view path = path_in_base(stored_name);
+  return path.substr(0, path.find(module) + module.size());
+}
+
+// Returns whether PEFT writes the tensor, but does not read it, or uses it for training only.
+bool is_for_training(std::string_view name) {
+  constexpr std::string_view kParts[] = {
+      ".original_module.",  ".modules_to_save.",         ".trainable_tokens_original",
+      ".lora_velora_embed", ".lora_monteclora_sampler.",
+  };
+  return std::ranges::any_of(kParts, [&](auto part) { return name.find(part) != name.npos; });
+}
+
+// Returns the tensors that count, by HuggingFace's names in the base:
+// "h.0.attn.c_attn.lora_A.weight". Adds a line about the others to `warnings`.
+StoredTensors by_names_in_base(const Checkpoint& checkpoint, const AdapterSettings& settings,
+                               std::vector<std::string>& warnings) {
+  const std::string where = checkpoint.files.front().string();
   StoredTensors tensors;
+  std::vector<std::string> left_out;
   for (const auto& tensor : checkpoint.tensors) {
-    std::string name(path_in_base(tensor.first));
+    const std::string_view path = path_in_base(tensor.first);
+    if (is_for_training(path)) continue;
+    const std::size_t lora = path.find(".lora_");
+    if (lora != path.npos && !settings.targets(path.substr(0, lora))) {
+      left_out.push_back(tensor.first);
+      continue;
+    }
+    std::string name(path);
     if (name.starts_with("transformer.")) name.erase(0, 12);
-    const std::size_t wrapped = name.find(".base_layer");
-    if (wrapped != std::string::npos) name.erase(wrapped, 11);
+    for (const std::string_view wrapper : {".token_adapter.base_layer", ".base_layer"}) {
+      const std::size_t wrapped = name.find(wrapper);
+      if (wrapped != std::string::npos) name.erase(wrapped, wrapper.size());
+    }
     if (tensors.try_emplace(name, &tensor).second) continue;
-    fail(checkpoint.files.front().string(), "tensors ", quote(tensors[name]->first), " and ",
-         quote(tensor.first), " are both ", quote(name));
+    fail(where, "tensors ", quote(tensors[name]->first), " and ", quote(tensor.first), " are both ",
+         quote(name));
+  }
+  if (!left_out.empty()) {
+    warnings.push_back(
+        concat(where, ": not used: ", quote(left_out[0]),
+               left_out.size() > 1 ? concat(" and ", left_out.size() - 1, " more") : "",
+               ", which adapter_config.json leaves out, as in PEFT"));
   }
   return tensors;
 }
 
 // -- The merge ------------------------------------------------------------------------------------
 
-// The change of a matrix: factor * (up down), and then the length of each output feature.
+// The change of a matrix: factor * (up down), and then the length of each output feature. In an
+// embedding, PEFT takes the channels for the output features, and the tokens for the input.
 struct LowRank {
   Floats up = {};    // (n, r)
   Floats down = {};  // (r, k)
@@ -160,12 +102,12 @@ struct LowRank {
   Floats magnitude = {};  // (n), or empty
 };
 
-// Returns the transpose of a matrix with this number of rows.
-Floats transposed(const Floats& x, std::size_t rows) {
-  Floats y(x.size());
-  const std::size_t cols = x.size() / rows;
-  for (std::size_t i = 0; i < y.size(); ++i) y[i % cols * rows + i / cols] = x[i];
-  return y;
+// Returns the sizes and the layout that the matrix of a module has for PEFT.
+Weight as_linear(Weight weight, std::string_view module) {
+  if (module != "wte" && module != "wpe") return weight;
+  std::swap(weight.k, weight.n);
+  weight.layout = Weight::Layout::kn;
+  return weight;
 }
 
 // Changes the matrix `y`, which has the sizes and the layout of `weight`.
@@ -206,22 +148,31 @@ void require_finite(std::span<const float> values, const std::string& where, con
 // Takes the tensors one by one, for the parts of a transformer that for_each_tensor shows.
 class Merger {
  public:
-  Merger(const Settings& settings, std::string file, StoredTensors tensors)
-      : settings_(settings), file_(std::move(file)), tensors_(std::move(tensors)) {}
+  Merger(const AdapterSettings& settings, std::string file, StoredTensors tensors, bool was_tied)
+      : settings_(settings),
+        file_(std::move(file)),
+        tensors_(std::move(tensors)),
+        was_tied_(was_tied) {}
 
   void merge(Weight& weight, const std::string& name, const Shape& shape) {
+    const std::string module = name.substr(0, name.rfind('.'));
     const Floats whole = take(name, shape);
-    const LowRank change = take_change(name.substr(0, name.rfind('.')), weight);
-    if (whole.empty() && change.up.empty()) return;
+    const LowRank change = take_change(module, as_linear(weight, module));
+    const Rows rows = take_rows(module, weight);
+    if (whole.empty() && change.up.empty() && rows.values.empty()) return;
     const auto buffer = std::make_shared<AlignedBuffer<float>>(weight.size());
+    float* const y = buffer->data();
     if (whole.empty()) {
-      widen_kernel (*weight.float_type())(buffer->data(), weight.data, weight.size());
+      widen_kernel (*weight.float_type())(y, weight.data, weight.size());
     } else {
-      std::ranges::copy(whole, buffer->data());
+      std::ranges::copy(whole, y);
     }
-    if (!change.up.empty()) apply(team_, buffer->data(), weight, change);
-    require_finite({buffer->data(), weight.size()}, file_, "merged, ", quote(name), " contains ");
-    weight.data = reinterpret_cast<const std::byte*>(buffer->data());
+    if (!change.up.empty()) apply(team_, y, as_linear(weight, module), change);
+    for (std::size_t i = 0; i < rows.tokens.size(); ++i) {
+      std::copy_n(&rows.values[i * weight.k], weight.k, y + rows.tokens[i] * weight.k);
+    }
+    require_finite({y, weight.size()}, file_, "merged, ", quote(name), " contains ");
+    weight.data = reinterpret_cast<const std::byte*>(y);
     weight.type = WeightType::f32;
     matrices.emplace(weight.data, buffer);
   }
@@ -240,13 +191,23 @@ class Merger {
   // Throws if a tensor has not been taken.
   void finish() const {
     if (tensors_.empty()) return;
+    const std::string& task = settings_.task_type;
     fail(file_, "tensor ", quote(tensors_.begin()->second->first), " has no place in the base, as ",
-         tensors_.size(), " of the adapter's tensors");
+         tensors_.size(), " of the adapter's tensors",
+         task.empty() || task == "CAUSAL_LM" ? ""
+                                             : concat("; its task_type is ", quote(task),
+                                                      ", expected 'CAUSAL_LM', a language model"));
   }
 
   MergedMatrices matrices;
 
  private:
+  // Rows of a matrix that replace those of the base.
+  struct Rows {
+    std::vector<std::size_t> tokens = {};
+    Floats values = {};
+  };
+
   // Returns the values of a tensor, or none if there is no such tensor. `why` explains the shape.
   Floats take(const std::string& name, const Shape& shape, const std::string& why = "") {
     const auto found = tensors_.extract(name);
@@ -257,9 +218,15 @@ class Merger {
       fail(where, "its shape is ", view.shape.to_string(), "; expected ", shape.to_string(), why);
     }
     const auto type = float_type_of(view.dtype);
-    if (!type) fail(where, "it is ", name_of(view.dtype), "; expected F32, F16 or BF16");
     Floats values(shape.element_count());
-    widen_kernel (*type)(values.data(), view.data, values.size());
+    if (type) {
+      widen_kernel (*type)(values.data(), view.data, values.size());
+    } else if (view.dtype == DType::f64) {
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<float>(f64_at(view, i));
+    } else {
+      fail(where, "it is ", name_of(view.dtype), "; expected F32, F16, BF16 or F64");
+    }
     require_finite(values, where, "it contains ");
     return values;
   }
@@ -269,97 +236,100 @@ class Merger {
     return take(name, shape, why);
   }
 
-  LowRank take_change(const std::string& module, const Weight& weight) {
+  LowRank take_change(const std::string& module, const Weight& linear) {
     const bool is_table = module == "wte" || module == "wpe";
     const std::string a = module + (is_table ? ".lora_embedding_A" : ".lora_A.weight");
     const std::string b = module + (is_table ? ".lora_embedding_B" : ".lora_B.weight");
     const auto found = tensors_.find(tensors_.contains(a) ? a : b);
     if (found == tensors_.end()) return {};
-    const std::string_view path = path_in_base(found->second->first);
-    const auto [r, factor] =
-        settings_.scaling_of(path.substr(0, path.find(module) + module.size()));
+    const auto [r, factor] = settings_.scaling_of(path_of_module(found->second->first, module));
     const std::string why = concat(", because r is ", r);
-    Floats down = require(a, Shape{r, is_table ? weight.n : weight.k}, why);
-    Floats up = require(b, Shape{is_table ? weight.k : weight.n, r}, why);
+    LowRank change{.r = r, .factor = factor};
+    change.down = require(a, Shape{r, linear.k}, why);
+    change.up = require(b, Shape{linear.n, r}, why);
     changed_ = module;
     factor_ = factor;
-    if (is_table) return {transposed(down, r), transposed(up, weight.k), r, factor, {}};
-    LowRank change{std::move(up), std::move(down), r, factor, {}};
     if (!settings_.use_dora) return change;
-    change.magnitude = require(module + ".lora_magnitude_vector", Shape{weight.n});
+    change.magnitude = require(module + ".lora_magnitude_vector", Shape{linear.n});
     return change;
   }
 
-  const Settings& settings_;
+  Rows take_rows(const std::string& module, const Weight& weight) {
+    const std::string name = module + ".token_adapter.trainable_tokens_delta";
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) return module == "lm_head" ? rows_of_both_ : Rows();
+    Rows rows = {.tokens = settings_.tokens_of(path_of_module(found->second->first, module))};
+    for (const std::size_t token : rows.tokens) {
+      if (token < weight.n) continue;
+      fail(file_, "trainable_token_indices has ", token, "; expected less than ", weight.n);
+    }
+    rows.values = take(name, Shape{rows.tokens.size(), weight.k}, ", by trainable_token_indices");
+    if (module == "wte" && was_tied_) rows_of_both_ = rows;
+    return rows;
+  }
+
+  const AdapterSettings& settings_;
   std::string file_;
   StoredTensors tensors_;  // not taken yet
+  bool was_tied_;          // whether the base uses wte as lm_head
+  Rows rows_of_both_;
   Team team_{thread_count()};
   std::string changed_;  // the module that was changed last, and its factor
   double factor_ = 0.0;
 };
 
+// Unless the adapter changes only rows of both, wte and lm_head are no longer the same.
 void untie(Transformer& transformer, const StoredTensors& tensors) {
-  const auto has = [&](const std::string& begin) {
-    const auto first = tensors.lower_bound(begin);
-    return first != tensors.end() && first->first.starts_with(begin);
+  const auto changes_one = [](const auto& tensor) {
+    const std::string& name = tensor.first;
+    return name.starts_with("lm_head.") ||
+           (name.starts_with("wte.") && !name.starts_with("wte.token_adapter."));
   };
-  if (!transformer.config.tie_word_embeddings || (!has("wte.") && !has("lm_head."))) return;
+  if (!transformer.config.tie_word_embeddings || std::ranges::none_of(tensors, changes_one)) return;
   transformer.config.tie_word_embeddings = false;
   transformer.lm_head = transformer.embedding.wte;
   transformer.parameters += transformer.lm_head.size();
 }
 
-}  // namespace
-
-bool matches_module(std::string_view pattern, std::string_view name, std::string_view where) {
-  using Places = std::bitset<256>;  // bit i is the place before the character i of the name
-  const auto refuse = [&] {
-    fail(ErrorCode::unsupported, where, "the pattern ", quote(pattern),
-         " is not supported; expected a name, with . \\. \\d * + | and ^ at the beginning");
+// Takes the number of tokens from whole matrices in the file, which have more rows than the base's
+// if tokens were added before the training.
+void resize(Transformer& transformer, const StoredTensors& tensors, const std::string& file) {
+  const auto resize_one = [&](const char* name, Weight& weight) {
+    const auto found = tensors.find(name);
+    if (found == tensors.end() || found->second->second.shape.rank() != 2) return;
+    const std::size_t rows = found->second->second.shape[0];
+    if (rows == 0 || rows > std::numeric_limits<TokenId>::max()) return;
+    transformer.parameters += (rows - weight.n) * weight.k;
+    weight.n = rows;
   };
-  constexpr std::string_view kSpecial = "\\*+?()[]{}^$|";
-  if (pattern.size() >= Places().size() || name.size() >= Places().size()) refuse();
-  if (const std::size_t bar = pattern.find('|'); bar != pattern.npos) {
-    const bool is_first = matches_module(pattern.substr(0, bar), name, where);
-    return matches_module(pattern.substr(bar + 1), name, where) || is_first;
+  Weight& wte = transformer.embedding.wte;
+  resize_one("wte.weight", wte);
+  resize_one("lm_head.weight", transformer.lm_head);
+  if (wte.n != transformer.lm_head.n) {
+    fail(file, "wte has ", wte.n, " rows and lm_head ", transformer.lm_head.n,
+         "; expected both matrices of a model to which tokens were added: save it with PEFT's "
+         "save_embedding_layers=True");
   }
-  // The places that each way to match the pattern so far has reached, so the time is polynomial.
-  Places reached = 1;
-  const bool is_anchored = pattern.starts_with('^');
-  for (std::size_t i = 0; i < name.size(); ++i) reached[i + 1] = !is_anchored && name[i] == '.';
-  for (std::size_t i = is_anchored; i < pattern.size(); ++i) {
-    const bool is_escaped = pattern[i] == '\\' && i + 1 < pattern.size();
-    const char c = pattern[is_escaped ? ++i : i];
-    if (is_escaped ? c != '.' && c != 'd' : kSpecial.find(c) != kSpecial.npos) refuse();
-    const auto matches = [&](char other) {
-      if (is_escaped && c == 'd') return other >= '0' && other <= '9';
-      return other == c || (c == '.' && !is_escaped);
-    };
-    const char next = i + 1 < pattern.size() ? pattern[i + 1] : '\0';
-    const bool repeats = next == '*' || next == '+';
-    i += repeats;
-    Places ends = next == '*' ? reached : Places();
-    for (std::size_t at = 0; at < name.size(); ++at) {
-      const bool is_here = reached[at] || (repeats && ends[at]);
-      if (is_here && matches(name[at])) ends[at + 1] = true;
-    }
-    reached = ends;
-  }
-  return reached[name.size()];
+  transformer.config.vocab_size = wte.n;
 }
+
+}  // namespace
 
 MergedMatrices merge_adapter(Transformer& transformer, const ModelFiles& files) {
   const std::string where = files.adapter.string();
   const std::string config = read_file(files.adapter, kMaxConfigBytes, files.source);
-  const Settings settings(config, where);
+  const AdapterSettings settings(config, where);
   if (transformer.config.quantized != WeightType::stored) {
     fail(ErrorCode::unsupported, where, "the weights of its base are ",
          name_of(transformer.config.quantized), ": give the model that the base was made from");
   }
   const Checkpoint checkpoint = open_tensors(files);
-  const StoredTensors tensors = by_names_in_base(checkpoint);
-  if (!settings.ensure_weight_tying) untie(transformer, tensors);
-  Merger merger(settings, checkpoint.files.front().string(), tensors);
+  const std::string file = checkpoint.files.front().string();
+  ModelDescription& description = transformer.description;
+  const StoredTensors tensors = by_names_in_base(checkpoint, settings, description.warnings);
+  Merger merger(settings, file, tensors, transformer.config.tie_word_embeddings);
+  untie(transformer, tensors);
+  resize(transformer, tensors, file);
   for_each_tensor(transformer, [&](auto& tensor, const std::string& name, const Shape& shape) {
     merger.merge(tensor, name, shape);
   });
@@ -368,7 +338,6 @@ MergedMatrices merge_adapter(Transformer& transformer, const ModelFiles& files) 
   hash.add(checkpoint.mappings.front().bytes());
   hash.add(std::as_bytes(std::span(config)));
   transformer.adapter_hash = hash.value();
-  ModelDescription& description = transformer.description;
   description.format += concat(", merged with an adapter of ", tensors.size(), " tensors");
   description.files.insert(description.files.begin(), {files.adapter, checkpoint.files.front()});
   return std::move(merger.matrices);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -39,6 +40,13 @@ namespace gpt2 {
     Config config, const std::shared_ptr<const Checkpoint>& checkpoint, const LoadOptions& options,
     const ModelFiles* adapter = nullptr);
 
+/// Returns element i of a tensor of F64.
+[[nodiscard]] inline double f64_at(const TensorView& view, std::size_t i) {
+  double value = 0;
+  std::memcpy(&value, view.data + i * sizeof value, sizeof value);
+  return value;
+}
+
 /// The matrices that an adapter has changed, in f32, by the addresses of their elements.
 using MergedMatrices = std::map<const std::byte*, std::shared_ptr<AlignedBuffer<float>>>;
 
@@ -46,9 +54,14 @@ using MergedMatrices = std::map<const std::byte*, std::shared_ptr<AlignedBuffer<
 /// its weights. A pair of matrices lora_A [r, in] and lora_B [out, r] adds
 /// scaling * (lora_B lora_A) to the matrix of its module, transposed if this is [in, out]. The
 /// scaling is lora_alpha / r, or lora_alpha / sqrt(r) with use_rslora. With use_dora, each output
-/// feature then gets the length in lora_magnitude_vector. lora_B.bias adds to the bias. Any other
-/// tensor replaces the one of the same name. If wte or lm_head changes, the two are no longer tied:
-/// in PEFT, the other one keeps the base's matrix.
+/// feature then gets the length in lora_magnitude_vector. lora_B.bias adds to the bias.
+/// trainable_tokens_delta has rows that replace those of trainable_token_indices, in a tied model
+/// also for lm_head. Any other tensor replaces the one of the same name. If wte or lm_head changes
+/// otherwise, the two are no longer tied: in PEFT, the other one keeps the base's matrix. If both
+/// have another number of rows than in the base, the vocabulary has this size.
+///
+/// Pairs of modules that the config leaves out (target_modules, exclude_modules,
+/// layers_to_transform) do not count, as in PEFT. One of description.warnings names them.
 ///
 /// Computes in double and rounds once, so the results are the same for all instruction sets and
 /// numbers of threads. The weights point to the matrices in the result: see keep_used().
@@ -58,12 +71,6 @@ using MergedMatrices = std::map<const std::byte*, std::shared_ptr<AlignedBuffer<
 /// file, and for a tensor that has no place in the model, another shape, or a value that is not
 /// finite. REQUIRES: files.adapter is not empty.
 [[nodiscard]] MergedMatrices merge_adapter(Transformer& transformer, const ModelFiles& files);
-
-/// Returns whether Python's re.match(r"(.*\.)?(PATTERN)$", name) finds a match, as PEFT decides
-/// which modules a key of rank_pattern means. Throws Error(unsupported), whose message begins with
-/// `where`, for patterns with other than literal characters, . \. \d * + | and ^ at a beginning.
-[[nodiscard]] bool matches_module(std::string_view pattern, std::string_view name,
-                                  std::string_view where);
 
 /// Makes the transformer own those of the matrices that it still uses after convert_all(), and
 /// counts them as converted.

@@ -237,8 +237,7 @@ TensorView rounded(const std::string& name, const TensorView& view, TensorNames&
   const std::size_t size = view.shape.element_count();
   const auto copy = std::make_shared<AlignedBuffer<float>>(size);
   for (std::size_t i = 0; i < size; ++i) {
-    double value = 0;
-    std::memcpy(&value, view.data + i * sizeof value, sizeof value);
+    const double value = f64_at(view, i);
     copy->data()[i] = static_cast<float>(value);
     if (std::isfinite(value) && !std::isfinite(copy->data()[i])) {
       names.note(name, " holds ", value, ", which is too large for a float32");
