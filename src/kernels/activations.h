@@ -67,6 +67,30 @@ template <class Vec>
   return half_one_plus_erf(deviations * 0.70710678119f);
 }
 
+template <class Vec>
+[[gnu::always_inline]] inline Vec hardswish(Vec x) {
+  return x * (relu6(x + 3.0f) / 6.0f);
+}
+
+template <class Vec>
+[[gnu::always_inline]] inline Vec leaky_relu(Vec x) {
+  return select_less(x, 0.0f, 0.01f * x, x);
+}
+
+/// sqrt(ln(1 + e^x)). With e = e^-|x| and q = ln(1 + e) / e, this is sqrt(x + e q) for positive x and
+/// e^(x / 2) sqrt(q) for negative x, where e^x may be too small for a float. `kept` is what the sum
+/// 1 + e has kept of e, so that the quotient is accurate although the sum is rounded.
+template <class Vec>
+[[gnu::always_inline]] inline Vec sqrtsoftplus(Vec x) {
+  const Vec e = exp(0.0f - abs(x));
+  const Vec sum = 1.0f + e;
+  const Vec kept = sum - 1.0f;
+  const Vec q = select_less(0.0f, kept, log(sum) / kept, 1.0f);
+  const Vec square = select_less(x, 0.0f, q, fma(e, q, x));
+  const Vec root = exp(0.5f * log(square));  // and a step of Newton's method
+  return 0.5f * (root + square / root) * exp(0.5f * min(0.0f, x));
+}
+
 template <class Vec, Vec (*kFunction)(Vec)>
 [[gnu::flatten]] void activate(float* y, std::size_t n) noexcept {
   for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {

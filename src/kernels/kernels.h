@@ -237,7 +237,7 @@ struct Kernels {
   /// Activation functions, in place and element by element. The names are those of HuggingFace's
   /// ACT2FN, and the formulas are torch's. gelu_new also serves as gelu_fast.
   ActivationKernel gelu_new, gelu, gelu_10, quick_gelu, relu, relu2, relu6, silu, mish, tanh,
-      sigmoid, laplace;
+      sigmoid, laplace, hardswish, leaky_relu, sqrtsoftplus;
 
   /// y[i] += x[i]
   void (*add)(float* y, const float* x, std::size_t n) noexcept;

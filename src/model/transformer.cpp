@@ -26,6 +26,9 @@ ActivationKernel kernel_of(ActivationFunction function) noexcept {
     case ActivationFunction::sigmoid: return k.sigmoid;
     case ActivationFunction::linear: break;
     case ActivationFunction::laplace: return k.laplace;
+    case ActivationFunction::hardswish: return k.hardswish;
+    case ActivationFunction::leaky_relu: return k.leaky_relu;
+    case ActivationFunction::sqrtsoftplus: return k.sqrtsoftplus;
   }
   return nullptr;
 }

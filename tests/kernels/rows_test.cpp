@@ -155,6 +155,11 @@ const Activation kActivations[] = {
     {"sigmoid", &Kernels::sigmoid, sigmoid},
     {"laplace", &Kernels::laplace, [](double x) { return normal_cdf((x - 0.707107) / 0.282095); },
      [](double) { return 1.0; }},
+    {"hardswish", &Kernels::hardswish,
+     [](double x) { return x * std::min(6.0, std::max(0.0, x + 3)) / 6; }},
+    {"leaky_relu", &Kernels::leaky_relu, [](double x) { return x < 0 ? 0.01 * x : x; }},
+    {"sqrtsoftplus", &Kernels::sqrtsoftplus,
+     [](double x) { return std::sqrt(std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)))); }},
 };
 
 }  // namespace

@@ -90,6 +90,7 @@ TEST_CASE("every activation function has the names that HuggingFace gives it") {
   const std::map<std::string, ActivationFunction> functions = {
       {"gelu_new", ActivationFunction::gelu_new},
       {"gelu_pytorch_tanh", ActivationFunction::gelu_new},
+      {"gelu_python_tanh", ActivationFunction::gelu_new},
       {"gelu_accurate", ActivationFunction::gelu_new},
       {"gelu_fast", ActivationFunction::gelu_fast},
       {"gelu", ActivationFunction::gelu},
@@ -106,6 +107,9 @@ TEST_CASE("every activation function has the names that HuggingFace gives it") {
       {"sigmoid", ActivationFunction::sigmoid},
       {"linear", ActivationFunction::linear},
       {"laplace", ActivationFunction::laplace},
+      {"hardswish", ActivationFunction::hardswish},
+      {"leaky_relu", ActivationFunction::leaky_relu},
+      {"sqrtsoftplus", ActivationFunction::sqrtsoftplus},
   };
   for (const auto& [name, function] : functions) {
     const Config config = parse(R"({"activation_function": ")" + name + "\"}");
@@ -121,6 +125,8 @@ TEST_CASE("refused by name: features that are not implemented") {
       {R"({"model_type": 2})", "model_type is 2"},
       {R"({"architectures": ["BertModel"]})", "architectures is '[\"BertModel\"]'"},
       {R"({"activation_function": "gelu_newer"})", "activation_function is 'gelu_newer'"},
+      {R"({"activation_function": "prelu"})", "activation_function is 'prelu'"},
+      {R"({"activation_function": "xielu"})", "activation_function is 'xielu'"},
       {R"({"add_cross_attention": true})", "add_cross_attention is true"},
       {R"({"is_encoder_decoder": true})", "is_encoder_decoder is true"},
       {R"({"pruned_heads": {"1": [0]}})", "pruned_heads"},

@@ -28,6 +28,7 @@ constexpr auto kActivations = [] {
   return std::to_array<std::pair<std::string_view, ActivationFunction>>({
       {"gelu_new", gelu_new},
       {"gelu_pytorch_tanh", gelu_new},
+      {"gelu_python_tanh", gelu_new},
       {"gelu_accurate", gelu_new},
       {"gelu_fast", gelu_fast},
       {"gelu", gelu},
@@ -44,6 +45,9 @@ constexpr auto kActivations = [] {
       {"sigmoid", sigmoid},
       {"linear", linear},
       {"laplace", laplace},
+      {"hardswish", hardswish},
+      {"leaky_relu", leaky_relu},
+      {"sqrtsoftplus", sqrtsoftplus},
   });
 }();
 
