@@ -1,12 +1,22 @@
-// Requests to the model, which a worker runs. This file takes the place of the one with this name in
-// src/serve/page, in the page that needs no server.
+// Requests to the model, which a worker runs. This file takes the place of the one with this name
+// in src/serve/page, in the page that needs no server.
 
 let opening;  // the model, when it has been loaded
+
+// How much of a file of the model is there.
+const loading = make("progress", { "aria-label": "Loading the model", hidden: "" });
+byId("status").after(loading);
+function showLoading({ loaded, total }) {
+  loading.hidden = false;
+  Object.assign(loading, { max: total, value: loaded });
+}
 
 // Returns the model: the bundled one, unless there is one. After a failure, the next call tries
 // again.
 function opened(source = "models/gpt2-stories", name = "gpt2-stories") {
-  opening ??= import("./gpt2.mjs").then(({ loadInWorker }) => loadInWorker(source, { name }));
+  opening ??= import("./gpt2.mjs")
+    .then(({ loadInWorker }) => loadInWorker(source, { name, onProgress: showLoading }))
+    .finally(() => { loading.hidden = true; });
   opening.catch(() => { opening = undefined; });
   return opening;
 }
@@ -35,8 +45,21 @@ async function askStream(path, body, signal, take) {
   if (!JSON.parse(body).stream) take(answer);
 }
 
-// A folder of a model that is dropped onto the page takes the place of the model.
-async function openFolder(folder) {
+// The files of a folder take the place of the model.
+async function openFiles(source, name) {
+  if (source.length === 0) return;
+  say(`Reading ${name}\u2026`);
+  const model = await opening?.catch(() => null);
+  const options = { name, onProgress: showLoading };
+  await (model ? model.load(source, options) : opened(source, name))
+    .finally(() => { loading.hidden = true; });
+  history.replaceState(null, "", location.pathname);  // a link is for the model before
+  start();
+}
+const openAll = (work) => work.catch(refuse).catch(showError).finally(() => say(""));
+
+// Returns the files of a folder that is dropped onto the page.
+async function filesOf(folder) {
   if (!folder?.isDirectory) {
     throw new Refusal("Drop the folder of a model: config.json, weights, tokenizer.");
   }
@@ -45,18 +68,24 @@ async function openFolder(folder) {
   for (let some; some?.length !== 0; entries.push(...some)) {  // at most 100 at a time
     some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
   }
-  const files = entries.filter((entry) => entry.isFile)
-    .map((entry) => new Promise((resolve, reject) => entry.file(resolve, reject)));
-  say(`Reading ${folder.name}\u2026`);
-  const source = await Promise.all(files);
-  const model = await opening?.catch(() => null);
-  await (model ? model.load(source, { name: folder.name }) : opened(source, folder.name));
-  history.replaceState(null, "", location.pathname);  // a link is for the model before
-  start();
+  return Promise.all(entries.filter((entry) => entry.isFile)
+    .map((entry) => new Promise((resolve, reject) => entry.file(resolve, reject))));
 }
 addEventListener("dragover", (event) => event.preventDefault());
 addEventListener("drop", (event) => {
   event.preventDefault();
-  openFolder(event.dataTransfer.items[0]?.webkitGetAsEntry()).catch(refuse).catch(showError)
-    .finally(() => say(""));
+  const folder = event.dataTransfer.items[0]?.webkitGetAsEntry();
+  openAll(filesOf(folder).then((files) => openFiles(files, folder.name)));
 });
+
+// A button for those who do not drop.
+const chosen = make("input", { type: "file", webkitdirectory: "", hidden: "", id: "folder",
+  onchange: () => {
+    const files = [...chosen.files];
+    openAll(openFiles(files, files[0]?.webkitRelativePath.split("/")[0]));
+  } });
+byId("model").closest(".bar").append(chosen, make("button", { type: "button", id: "open_folder",
+  title: "A folder with config.json, the weights and the tokenizer",
+  onclick: () => chosen.click() }, "Your own\u2026"));
+byId("model").closest(".bar").after(make("p", { class: "note" },
+  "Or drop the folder of a model onto this page. Its files stay on this machine."));

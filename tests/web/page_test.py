@@ -123,6 +123,16 @@ class PageTest(PageCase):
         self.assertIn("Once", self.write(browser, "Once", 5))
         self.assertIn("-m mine", browser.run("byId('command').textContent"))
 
+    def test_has_a_button_for_a_folder(self):
+        browser = self.open()
+        self.assertTrue(browser.run("document.getElementById('folder').webkitdirectory"))
+        names = [file.name for file in (ROOT / SITE / "models/gpt2-stories").iterdir()]
+        browser.run("Promise.all(%s.map(async (name) => new File([await (await fetch("
+                    "'models/gpt2-stories/' + name)).blob()], name)))"
+                    ".then((files) => openFiles(files, 'mine'))" % json.dumps(names))
+        browser.run("until(() => byId('model').value === 'mine', 'the model')")
+        self.assertTrue(browser.run("document.querySelector('progress').hidden"))
+
     def test_has_a_model_in_a_worker(self):
         self.assertEqual(self.open().run(WORKER),
                          [True, "enough", "top_p", "Gpt2Error", "the model is closed"])
