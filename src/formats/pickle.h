@@ -27,8 +27,8 @@ struct PickleName {
 /// is never executed. A call that makes a tensor is stored as a value with the arguments of the
 /// call. All that other code would make (a config object, a NumPy array, a date, the result of
 /// os.system) becomes an opaque value, and what the pickle puts into it is dropped. The supported
-/// opcodes are those that Python writes with protocol 2, the protocol of torch.save, and with 3 to 5.
-/// For any other opcode, the constructor throws an Error that names it.
+/// opcodes are those that Python writes with protocol 2, the protocol of torch.save, and with 3
+/// to 5. For any other opcode, the constructor throws an Error that names it.
 struct Pickle {
   enum class Kind : std::uint8_t {
     none, boolean, integer, real, text, tuple, list, dict, tensor, storage, name, opaque,

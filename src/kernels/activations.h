@@ -77,9 +77,9 @@ template <class Vec>
   return select_less(x, 0.0f, 0.01f * x, x);
 }
 
-/// sqrt(ln(1 + e^x)). With e = e^-|x| and q = ln(1 + e) / e, this is sqrt(x + e q) for positive x and
-/// e^(x / 2) sqrt(q) for negative x, where e^x may be too small for a float. `kept` is what the sum
-/// 1 + e has kept of e, so that the quotient is accurate although the sum is rounded.
+/// sqrt(ln(1 + e^x)). With e = e^-|x| and q = ln(1 + e) / e, this is sqrt(x + e q) for positive x
+/// and e^(x / 2) sqrt(q) for negative x, where e^x may be too small for a float. `kept` is what the
+/// sum 1 + e has kept of e, so that the quotient is accurate although the sum is rounded.
 template <class Vec>
 [[gnu::always_inline]] inline Vec sqrtsoftplus(Vec x) {
   const Vec e = exp(0.0f - abs(x));

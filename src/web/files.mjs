@@ -176,11 +176,11 @@ export async function fileAt(url, name, { signal, store, key = url.href, etag, s
 
 // The loader's order, and its files beside the weights.
 export const kWeights = ["model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
-  "pytorch_model.bin.index.json", "ckpt.pt"];
+  "pytorch_model.bin.index.json", "ckpt.pt", "model.fp16.safetensors"];
 export const kFiles = ["config.json", "generation_config.json", "tokenizer.json",
   "aitextgen.tokenizer.json", "vocab.json", "vocab.txt", "merges.txt", "aitextgen-vocab.json",
-  "aitextgen-merges.txt", "spiece.model", "tokenizer_config.json", "special_tokens_map.json",
-  "added_tokens.json"];
+  "aitextgen-merges.txt", "spiece.model", "meta.pkl", "tokenizer_config.json",
+  "special_tokens_map.json", "added_tokens.json"];
 const isWeights = (name) => /\.(safetensors|bin|pt)$/.test(name);
 
 // Returns the names of the files that an index of weights names.

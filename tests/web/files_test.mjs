@@ -174,7 +174,7 @@ test("knows the loader's files", async () => {
   assert.deepEqual(kFiles.slice(2).sort(), tokenizer.sort());
   assert.deepEqual(kFiles.slice(0, 2), ["config.json", "generation_config.json"]);
   assert.deepEqual(kWeights, await namesIn("src/formats/model_files.cpp",
-    /weights_in\([^]*?for \(const char\* name : {([^}]*)}/));
+    /kWeights\[\] = {([^}]*)}/));
 });
 
 test("has a model in a worker", async () => {
