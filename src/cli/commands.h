@@ -11,6 +11,7 @@ int generate(const Arguments& arguments);
 int batch(const Arguments& arguments);
 int tokenize(const Arguments& arguments);
 int info(const Arguments& arguments);
+int download(const Arguments& arguments);
 int inspect(const Arguments& arguments);
 int bench(const Arguments& arguments);
 int quantize(const Arguments& arguments);

@@ -21,6 +21,7 @@ Commands:
   generate   continue a text (the default: gpt2 TEXT), or talk with -i
   batch      continue or score every line of a file; resumes an interrupted run
   tokenize   turn a text into token ids, or back
+  download   fetch a model from the HuggingFace hub
   info       show a model's files, config, size, memory use and tokenizer
   inspect    show what a model computes for a text, as a page or as JSON
   score      measure how well a model predicts a text, or rate continuations
@@ -33,9 +34,7 @@ Commands:
   gpt2 help more       explains models, environment variables and exit statuses
   gpt2 --version, -V   shows the version
 
-Examples:
-  gpt2 "Once upon a time"
-  gpt2 -m ~/models/gpt2-medium --greedy "The flying machine"
+Example: gpt2 download gpt2 && gpt2 -m gpt2 --greedy "The flying machine"
 )";
 
 constexpr const char* kMoreHelp =
@@ -47,6 +46,7 @@ gpt2 uses the bundled model, which writes stories for children.
 Environment variables:
   GPT2_MODELS              another directory in which to look for models by name
   HF_HUB_CACHE or HF_HOME  the HuggingFace cache, if not ~/.cache/huggingface
+  HF_TOKEN, HF_ENDPOINT    for gpt2 download: the access token; another hub
   GPT2_ISA                 the instruction set to use; gpt2 info lists those of
                            this machine
   GPT2_TUNE=off            do not look for the fastest order to read weights in
@@ -63,6 +63,7 @@ Exit status:
 
 const std::map<std::string, int (*)(const Arguments&)> kCommands = {
     {"generate", generate}, {"batch", batch},       {"tokenize", tokenize}, {"info", info},
+    {"download", download},
     {"inspect", inspect},   {"quantize", quantize}, {"score", score},       {"embed", embed},
     {"serve", serve},       {"bench", bench}};
 

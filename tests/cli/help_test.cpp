@@ -14,7 +14,7 @@ const Words kCommands = {"generate", "batch",    "tokenize", "info", "score", "e
 #ifdef GPT2_HAS_SERVER
                          "serve",
 #endif
-                         "inspect",  "quantize", "bench"};
+                         "inspect",  "quantize", "bench",    "download"};
 
 }  // namespace
 

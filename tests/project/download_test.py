@@ -1,4 +1,4 @@
-"""Tests tools/download_model.sh with a hub that the test runs: download_test.py SCRIPT
+"""Tests tools/download_model.sh with a hub that the test runs: download_test.py SCRIPT SOURCE
 
 The hub consists of two servers on this machine. One knows names, sizes and hashes, and redirects
 requests for large files to the other one, which has them. Both can be told to misbehave.
@@ -10,22 +10,17 @@ import http.server
 import json
 import os
 import re
-import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import unittest
 
-SCRIPT = ""
+SCRIPT = SOURCE = ""
 TOKEN = "hf_secretOfThisTest"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-
-
-def git_hash(content):
-    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+WEIGHTS = bytes(range(256)) * 1000
 
 
 def seen_by_others():
@@ -40,18 +35,26 @@ def seen_by_others():
     return lines
 
 
+def model(**more):
+    files = {"config.json": b'{"model_type": "gpt2"}', "tokenizer.json": b'{"version": "1.0"}',
+             "generation_config.json": b"{}", "README.md": b"not needed",
+             "model.safetensors": WEIGHTS, **more}
+    return {name: body for name, body in files.items() if body is not None}
+
+
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
+    def __init__(self, respond):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.address = "http://127.0.0.1:%d" % self.server_port
+        self.respond = respond
+        self.seen = []  # (method, path, Range, Authorization)
+        self.command_lines = None
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
     def handle_error(self, *_):
         pass  # a client that is cut off resets the connection
-
-    def __init__(self, handler):
-        super().__init__(("127.0.0.1", 0), handler)
-        self.address = "http://127.0.0.1:%d" % self.server_port
-        self.seen = []  # (method, path, Range, Authorization)
-        self.is_watched, self.command_lines = False, b""
-        threading.Thread(target=self.serve_forever, daemon=True).start()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -60,121 +63,47 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
-    def do_HEAD(self):
-        self.handle_request()
-
     def do_GET(self):
-        self.handle_request()
-
-    def handle_request(self):
         self.server.seen.append((self.command, self.path, self.headers.get("Range"),
                                  self.headers.get("Authorization")))
-        if self.server.is_watched:
+        if self.server.command_lines is not None:
             self.server.command_lines += seen_by_others()
-        self.respond()
+        self.server.respond(self)
 
-    def answer(self, status, headers=(), body=b""):
+    do_HEAD = do_GET
+
+    def answer(self, status, headers=(), body=b"", cut_after=None):
         self.send_response(status)
         for name, value in dict(headers).items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command == "GET":
-            self.wfile.write(body)
+            self.wfile.write(body[:cut_after])
+            self.close_connection = cut_after is not None
 
     def content(self, body, headers, ranges=True, cut_after=None):
-        begin = 0
         asked = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range") or "")
-        if asked and ranges:
-            begin = int(asked[1])
-            if begin >= len(body):
-                return self.answer(416, {"Content-Range": "bytes */%d" % len(body)})
+        begin = int(asked[1]) if asked and ranges else 0
+        if begin and begin >= len(body):
+            return self.answer(416)
+        if begin:
             headers = {**headers,
                        "Content-Range": "bytes %d-%d/%d" % (begin, len(body) - 1, len(body))}
-        self.send_response(206 if begin else 200)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body) - begin))
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body[begin:] if cut_after is None else body[begin:begin + cut_after])
-            if cut_after is not None and begin + cut_after < len(body):
-                self.close_connection = True
-
-
-class HubHandler(Handler):
-    def respond(self):
-        hub = self.server
-        match = re.fullmatch(r"/(.+)/resolve/([^/]+)/([^/]+)", self.path)
-        name, revision, file = match.groups()
-        if name in hub.renamed:
-            to = "/%s/resolve/%s/%s" % (hub.renamed[name], revision, file)
-            return self.answer(307, {"Location": to})
-        if name in hub.gated and self.headers.get("Authorization") != "Bearer " + TOKEN:
-            return self.answer(403 if self.headers.get("Authorization") else 401,
-                               {"X-Error-Code": "GatedRepo"})
-        if name not in hub.models:
-            return self.answer(hub.status_of_unknown, {"X-Error-Code": "RepoNotFound"})
-        if revision not in ("main", COMMIT, "v1%2F0"):
-            return self.answer(404, {"X-Error-Code": "RevisionNotFound"})
-        headers = {"X-Repo-Commit": COMMIT}
-        if file in hub.redirects:
-            return self.answer(302, {**headers, "Location": hub.redirects[file]})
-        if file not in hub.models[name]:
-            return self.answer(404, {**headers, "X-Error-Code": "EntryNotFound"})
-        body = hub.models[name][file]
-        if file in hub.large:
-            headers["X-Linked-Size"] = hub.sizes.get(file, str(len(body)))
-            digest = hub.hashes.get(file, hashlib.sha256(body).hexdigest())
-            headers["X-Linked-Etag"] = '"%s"' % digest
-            return self.answer(302, {**headers, "Location": "%s/%s/%s?signature=\"a\\b" %
-                                     (hub.cdn.address, name, file)})
-        headers["ETag"] = '"%s"' % hub.hashes.get(file, git_hash(body))
-        self.content(body, headers)
-
-
-class CdnHandler(Handler):
-    def respond(self):
-        cdn = self.server
-        _, name, file = self.path.split("?")[0].rsplit("/", 2)
-        owner = self.path.split("?")[0][1:-len(file) - 1]
-        cut = cdn.cuts.pop(0) if cdn.cuts else None
-        if cut == "refuse":
-            return self.answer(403)
-        if cut == "busy":
-            return self.answer(503)
-        self.content(cdn.hub.models[owner][file], {}, cdn.ranges, cut)
-
-
-def model(**more):
-    files = {"config.json": b'{"model_type": "gpt2"}', "tokenizer.json": b'{"version": "1.0"}',
-             "generation_config.json": b"{}", "README.md": b"not needed",
-             "model.safetensors": bytes(range(256)) * 1000}
-    files.update({name.replace("__", "."): body for name, body in more.items()})
-    return {name: body for name, body in files.items() if body is not None}
+        self.answer(206 if begin else 200, headers, body[begin:], cut_after)
 
 
 class DownloadTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        """Makes a `sleep` that is short, so that the script does not wait before it tries again."""
-        programs = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(programs.cleanup)
-        cls.programs = programs.name
-        with open(cls.programs + "/sleep", "w") as file:
+    def setUp(self):
+        self.hub, self.cdn = Server(self.respond), Server(self.respond_with_content)
+        self.models = {"owner/tiny": model()}
+        self.renamed, self.redirects, self.hashes, self.status_of_unknown = {}, {}, {}, 404
+        self.gated, self.cuts, self.ranges = set(), [], True
+        self.home = tempfile.mkdtemp()
+        os.mkdir(self.path("bin"))  # a `sleep` that is short
+        with open(self.path("bin/sleep"), "w") as file:
             file.write("#!/bin/sh\nexec %s 0.05\n" % shutil.which("sleep"))
         os.chmod(file.name, 0o755)
-
-    def setUp(self):
-        self.hub = Server(HubHandler)
-        self.cdn = Server(CdnHandler)
-        self.hub.cdn, self.cdn.hub = self.cdn, self.hub
-        self.hub.models = {"owner/tiny": model()}
-        self.hub.large = {"model.safetensors", "pytorch_model.bin"}
-        self.hub.renamed, self.hub.gated, self.hub.redirects = {}, set(), {}
-        self.hub.sizes, self.hub.hashes, self.hub.status_of_unknown = {}, {}, 404
-        self.cdn.cuts, self.cdn.ranges = [], True
-        self.home = tempfile.mkdtemp()
 
     def tearDown(self):
         for server in (self.hub, self.cdn):
@@ -182,244 +111,256 @@ class DownloadTest(unittest.TestCase):
             server.server_close()
         shutil.rmtree(self.home)
 
-    def run_script(self, *arguments, token=None, before=None, **environment):
-        env = {"PATH": self.programs + ":" + os.environ["PATH"], "HOME": self.home,
-               "HF_ENDPOINT": self.hub.address + "/",
-               "GPT2_MODELS": self.home, "no_proxy": "*", **environment}
-        if token:
-            env["HF_TOKEN"] = token
-        return subprocess.run([SCRIPT, *arguments], env=env, text=True, capture_output=True,
-                              timeout=120, preexec_fn=before)
+    # -- The hub
+
+    def respond(self, request):
+        name, revision, file = re.fullmatch(r"/(.+)/resolve/([^/]+)/([^/]+)", request.path).groups()
+        authorization = request.headers.get("Authorization")
+        if name in self.renamed:
+            to = "/%s/resolve/%s/%s" % (self.renamed[name], revision, file)
+            return request.answer(307, {"Location": to})
+        if name in self.gated and authorization != "Bearer " + TOKEN:
+            return request.answer(403 if authorization else 401, {"X-Error-Code": "GatedRepo"})
+        if name not in self.models:
+            return request.answer(self.status_of_unknown, {"X-Error-Code": "RepoNotFound"})
+        if revision not in ("main", COMMIT, "v1%2F0"):
+            return request.answer(404, {"X-Error-Code": "RevisionNotFound"})
+        headers = {"X-Repo-Commit": COMMIT}
+        if file in self.redirects:
+            return request.answer(302, {**headers, "Location": self.redirects[file]})
+        body = self.models[name].get(file)
+        if body is None:
+            return request.answer(404, {**headers, "X-Error-Code": "EntryNotFound"})
+        if file.endswith((".safetensors", ".bin")):
+            digest = self.hashes.get(file, hashlib.sha256(body).hexdigest())
+            return request.answer(302, {
+                **headers, "X-Linked-Size": str(len(body)), "X-Linked-Etag": '"%s"' % digest,
+                "Location": '%s/%s/%s?signature="a\\b' % (self.cdn.address, name, file)})
+        digest = hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest()
+        headers["ETag"] = 'W/"%s"' % self.hashes.get(file, digest)
+        request.content(body, headers)
+
+    def respond_with_content(self, request):
+        name, file = request.path[1:].split("?")[0].rsplit("/", 1)
+        cut = self.cuts.pop(0) if self.cuts else None
+        if isinstance(cut, str):
+            return request.answer(int(cut))
+        request.content(self.models[name][file], {}, self.ranges, cut)
+
+    # -- The script
 
     def path(self, *parts):
         return os.path.join(self.home, *parts)
 
-    def files(self, *parts):
+    def run_script(self, *arguments, token=None, **environment):
+        env = {"PATH": self.path("bin") + ":" + os.environ["PATH"], "HOME": self.home,
+               "HF_ENDPOINT": self.hub.address + "/", "no_proxy": "*", **environment}
+        if token:
+            env["HF_TOKEN"] = token
+        return subprocess.run([SCRIPT, *arguments], env=env, text=True, capture_output=True,
+                              timeout=120)
+
+    def succeed(self, *arguments, **options):
+        """Returns the content of the files in the directory that the script prints."""
+        done = self.run_script(*arguments, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.place = done.stdout.rstrip("\n")
+        return self.files(self.place)
+
+    def files(self, place):
         result = {}
-        for name in os.listdir(self.path(*parts)):
-            with open(self.path(*parts, name), "rb") as file:
+        for name in os.listdir(place):
+            with open(os.path.join(place, name), "rb") as file:
                 result[name] = file.read()
         return result
 
-    def succeed(self, *arguments, **options):
+    def refused(self, words, *arguments, **options):
         done = self.run_script(*arguments, **options)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done
-
-    def refused(self, words, *arguments, status=1, **options):
-        done = self.run_script(*arguments, **options)
-        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(done.returncode, 1, done.stderr)
         self.assertEqual(done.stdout, "")
         self.assertIn(words, done.stderr.splitlines()[-1])
         self.assertNotRegex(done.stderr, r"[^\n -~]")
-        return done
 
-    def has_weights(self, *parts):
-        """Checks that the weights are whole and that no part of a file is left."""
-        files = self.files(*(parts or ("owner", "tiny")))
-        expected = self.hub.models["owner/tiny"]["model.safetensors"]
-        self.assertEqual(files["model.safetensors"], expected)
-        self.assertFalse([name for name in files if name.endswith(".part")])
+    def whole(self, files):
+        self.assertEqual(files, {name: body for name, body in self.models["owner/tiny"].items()
+                                 if name != "README.md"})
 
-    def ranges(self):
+    def asked_ranges(self):
         """Returns the ranges that the second server was asked for, and forgets them."""
         seen = [seen[2] for seen in self.cdn.seen]
         self.cdn.seen.clear()
         return seen
 
-    # -- Files that are fetched
+    # -- Files and places
 
-    def test_a_model_arrives_whole_and_a_second_run_fetches_nothing(self):
-        done = self.succeed("owner/tiny")
-        self.assertEqual(done.stdout, self.path("owner", "tiny") + "\n")
-        expected = {name: body for name, body in self.hub.models["owner/tiny"].items()
-                    if name != "README.md"}
-        self.assertEqual(self.files("owner", "tiny"), expected)
-        paths = [seen[1] for seen in self.hub.seen]
-        self.assertIn("/resolve/main/config.json", paths[0])
-        self.assertTrue(all("/resolve/%s/" % COMMIT in path for path in paths[2:]), paths)
-        self.hub.seen.clear()
+    def test_the_cache(self):
+        for environment, cache in (({}, ".cache/huggingface/hub"), ({"HF_HOME": "~/a"}, "a/hub"),
+                                   ({"XDG_CACHE_HOME": self.path("x")}, "x/huggingface/hub"),
+                                   ({"HF_HOME": "/x", "HF_HUB_CACHE": self.path("b c")}, "b c")):
+            self.whole(self.succeed("owner/tiny@v1/0", **environment))
+            repository = self.path(cache, "models--owner--tiny")
+            self.assertEqual(self.place, os.path.join(repository, "snapshots", COMMIT))
+            with open(repository + "/refs/v1/0") as file:
+                self.assertEqual(file.read(), COMMIT)
+            self.assertEqual(os.readlink(self.place + "/model.safetensors"),
+                             "../../blobs/" + hashlib.sha256(WEIGHTS).hexdigest())
+            self.assertEqual(len(os.listdir(repository + "/blobs")), 4)
+        self.assertIn("/resolve/v1%2F0/", self.hub.seen[0][1])
         self.cdn.seen.clear()
-        again = self.succeed("owner/tiny")
-        self.assertNotIn("GET", [seen[0] for seen in self.hub.seen + self.cdn.seen])
-        self.assertEqual(again.stdout, done.stdout)
-        self.assertEqual(self.files("owner", "tiny"), expected)
+        self.whole(self.succeed("owner/tiny"))
+        self.whole(self.succeed("owner/tiny@" + COMMIT))
+        self.assertEqual(self.cdn.seen, [])  # complete already
+        self.assertEqual(os.listdir(self.path(".cache/huggingface/hub/models--owner--tiny/refs")),
+                         ["v1", "main"])
 
-    def test_places(self):
-        done = self.succeed("owner/tiny@v1/0")  # a revision has a directory of its own
-        self.assertEqual(done.stdout, self.path("owner", "tiny@v1", "0") + "\n")
-        self.assertIn("/resolve/v1%2F0/config.json", self.hub.seen[0][1])
-        self.succeed("owner/tiny", self.path("a new", "place"))
-        self.has_weights("a new", "place")
-        os.makedirs(self.path("elsewhere", "here"))
-        self.succeed("owner/tiny", "here", CDPATH=self.path("elsewhere"),
-                     before=lambda: os.chdir(self.home))
-        self.has_weights("here")
+    def test_a_directory(self):
+        for _ in range(2):
+            self.whole(self.succeed("owner/tiny", self.path("a new", "place")))
+            self.assertEqual(self.place, self.path("a new", "place"))
+        self.assertEqual(len(self.cdn.seen), 1)
 
-    def test_other_forms_of_weights_and_tokenizers(self):
-        index = json.dumps({"metadata": {"total_size": 3, "format": "pt"}, "weight_map": {
-            "h.0": "model-00001-of-00002.safetensors", "h.1": "model-00002-of-00002.safetensors",
-            "wte": "model-00001-of-00002.safetensors"}}, indent=2).encode()
-        shards = {"model-0000%d-of-00002.safetensors" % i: b"shard %d" % i for i in (1, 2)}
-        pair = {"tokenizer.json": None, "vocab.json": b"{}", "merges.txt": b""}
-        cases = {
-            "bin": ({"model.safetensors": None, "pytorch_model.bin": b"PK"}, set()),
-            "both": ({"pytorch_model.bin": b"PK"}, {"pytorch_model.bin"}),
-            "pair": (pair, set()),
-            "shards": ({"model.safetensors": None, "model.safetensors.index.json": index, **shards},
-                       set()),
-            "bin_shards": ({"model.safetensors": None, "pytorch_model.bin.index.json":
-                            b'{"weight_map":{"a":"p-1.bin"}}', "p-1.bin": b"x"}, set()),
-            "none": ({"tokenizer.json": None}, set()),
-        }
-        for name, (more, unwanted) in cases.items():
-            with self.subTest(name):
-                self.hub.models[name] = model(**more)
-                done = self.succeed(name)
-                self.assertEqual(self.files(name), {
-                    file: body for file, body in self.hub.models[name].items()
-                    if file not in unwanted | {"README.md"}})
-                self.assertEqual("has no tokenizer" in done.stderr, name == "none")
+    def test_the_files_that_are_fetched_are_those_that_are_read(self):
+        def text(file):
+            with open(os.path.join(SOURCE, file)) as opened:
+                return opened.read()
 
-    # -- Names
+        def names(pattern, page):
+            found = re.search(pattern, page, re.DOTALL)[0]
+            name = r'["`](\w[\w.-]*\.(?:json|txt|model|pt|pkl|bin|safetensors))["`]'
+            return set(re.findall(name, found))
 
-    def test_hostile_arguments(self):
-        for name in ("../x", "/x", "a/b/c", "a b", "x@../y", "x@", ".x", "a\nb", "x?y", "é", ""):
-            with self.subTest(name):
-                self.refused("is not a model's name", name)
-        self.assertEqual(os.listdir(self.home), [])
-        self.refused("HF_TOKEN is no token", "owner/tiny", token='x"\nurl = "file:///etc/passwd')
-        self.refused("not a web address", "owner/tiny", HF_ENDPOINT="file:///etc")
+        tokenizers = names(r"kTokenizerFiles\[\] = .*?;", text("src/formats/model_files.h"))
+        self.assertTrue(names(r"kMainFiles\[\] = .*?;", text("src/text/load_tokenizer.cpp")) <=
+                        tokenizers)
+        weights = names(r"kWeights\[\] = .*?;", text("src/formats/model_files.cpp"))
+        adapter = names(r"Checkpoint open_tensors.*?\n}", text("src/model/loading/adapter.cpp"))
+        self.models["owner/tiny"] = {"config.json": b"{}"}
+        self.refused("has no weights", "owner/tiny")
+        self.assertEqual({seen[1].split("/")[-1] for seen in self.hub.seen}, weights | adapter)
+        all_files = tokenizers | weights | adapter | {"config.json", "generation_config.json"}
+        self.models["owner/tiny"] = {name: b"x" for name in all_files | {"tf_model.h5"}}
+        files = set(self.succeed("owner/tiny"))
+        self.assertEqual(files, tokenizers | {"config.json", "generation_config.json",
+                                              "model.safetensors"})
+        page = names(r"\| what loads.*?\n\n", text("README.md"))
+        self.assertTrue({"vocab.txt", "spiece.model", "ckpt.pt"} <= page <= all_files)
 
-    def test_hostile_shard_names(self):
-        for shard in ("../evil.safetensors", "/tmp/evil.safetensors", ".hidden.safetensors",
-                      "a/b.safetensors", "evil.sh", "-o.safetensors", "\x1b[31m.safetensors",
-                      "\\u002e.safetensors"):
-            with self.subTest(shard):
-                index = '{"weight_map": {"a": "good.safetensors", "b": "%s"}}' % shard
-                self.hub.models["owner/tiny"] = model(**{
-                    "model.safetensors": None, "model.safetensors.index.json": index.encode(),
-                    "good.safetensors": b"x", "evil.sh": b"x"})
-                self.refused("names the file", "owner/tiny")
-        for index in (b"[]", b"{}", b'{"weight_map": {}}', b'{"metadata": {"a": "b.safetensors"}}'):
-            self.hub.models["owner/tiny"]["model.safetensors.index.json"] = index
-            self.refused("names no files", "owner/tiny")
+    def test_kinds_of_weights(self):
+        index = json.dumps({"metadata": {"total_size": 3}, "weight_map": {
+            "a": "a-1.safetensors", "b": "a-2.safetensors", "c": "a-1.safetensors"}}, indent=2)
+        none = {"model.safetensors": None}
+        for more in ({"pytorch_model.bin": b"PK"}, {"ckpt.pt": b"PK", "config.json": None},
+                     {"model.safetensors.index.json": index.encode(), "a-1.safetensors": b"1",
+                      "a-2.safetensors": b"2"},
+                     {"pytorch_model.bin.index.json": b'{"weight_map":{"a":"p.bin"}}',
+                      "p.bin": b"x"}):
+            self.models["owner/tiny"] = model(**none, **more)
+            shutil.rmtree(self.path(".cache"), ignore_errors=True)
+            self.whole(self.succeed("owner/tiny"))
 
-    def test_usage(self):
-        for arguments in ((), ("--what",), ("a", "b", "c")):
-            self.assertEqual(self.run_script(*arguments).returncode, 2)
+    def test_an_adapter_and_its_base(self):
+        self.models["me/adapter"] = adapter = {
+            "adapter_config.json": b'{"r": 1,\n "base_model_name_or_path": "owner/tiny"}',
+            "adapter_model.safetensors": b"x"}
+        self.assertEqual(self.succeed("me/adapter"), adapter)
+        self.whole(self.files(self.place.replace("me--adapter", "owner--tiny")))
+        for name in ("../x", "/x", "a/b/c", "\x1b[31m"):
+            adapter["adapter_config.json"] = b'{"base_model_name_or_path": "%s"}' % name.encode()
+            self.assertEqual(self.succeed("me/adapter"), adapter)
+        adapter["adapter_config.json"] = b'{"base_model_name_or_path": "me/adapter"}'
+        self.refused("is an adapter, too", "me/adapter")
 
     # -- Refusals
+
+    def test_hostile_words(self):
+        for name in ("../x", "/x", "a/b/c", "a b", "x@../y", "x@", ".x", "a\nb", "x?y", "é", ""):
+            self.refused("is not a model's name", name)
+        self.refused("HF_TOKEN is no token", "owner/tiny", token='x"\nurl = "file:///etc/passwd')
+        self.refused("not a web address", "owner/tiny", HF_ENDPOINT="file:///etc")
+        for arguments in ((), ("--what",), ("a", "b", "c")):
+            self.assertEqual(self.run_script(*arguments).returncode, 2)
+        self.hub.seen.clear()
+        for shard in ("../evil.safetensors", "/tmp/evil.safetensors", ".hidden.safetensors",
+                      "a/b.safetensors", "evil.sh", "-o.safetensors", "\x1b[31m.safetensors"):
+            index = '{"weight_map": {"a": "%s"}}' % shard
+            self.models["owner/tiny"] = model(**{
+                "model.safetensors": None, "model.safetensors.index.json": index.encode()})
+            self.refused("names the file", "owner/tiny")
+        for index in (b"[]", b"{}", b'{"weight_map": {}}', b'{"metadata": {"a": "b.safetensors"}}'):
+            self.models["owner/tiny"]["model.safetensors.index.json"] = index
+            self.refused("names no files", "owner/tiny")
 
     def test_what_is_not_there(self):
         self.refused("no model 'owner/none'", "owner/none")
         self.refused("has no revision 'v9'", "owner/tiny@v9")
-        self.hub.status_of_unknown = 401  # what the hub answers without a token
+        self.status_of_unknown = 401  # what the hub answers without a token
         self.refused("set HF_TOKEN", "owner/none")
-        for missing, words in (("config.json", "has no config.json"),
-                               ("model.safetensors", "has no weights")):
-            self.hub.models["owner/tiny"] = model(**{missing: None})
-            self.refused(words, "owner/tiny")
-        self.hub.models["owner/tiny"] = model(**{"tokenizer.json": None, "vocab.json": b"{}"})
-        self.refused("no merges.txt", "owner/tiny")
+        self.models["owner/tiny"] = model(**{"config.json": None})
+        self.refused("has no config.json", "owner/tiny")
         self.refused("cannot reach http://127.0.0.1:1: ", "owner/tiny",
                      HF_ENDPOINT="http://127.0.0.1:1")
-        self.assertEqual(os.listdir(self.home), [])  # no attempt leaves anything behind
-
-    def test_a_directory_that_cannot_be_written(self):
-        with open(self.path("file"), "w"):
-            pass
-        for place in (self.path("file", "x"), "/proc/self"):
-            self.refused(place, "owner/tiny", place)
-
-    def test_a_gated_model_needs_the_token_which_stays_between_us_and_the_hub(self):
-        self.hub.gated = {"owner/tiny"}
-        self.hub.is_watched = self.cdn.is_watched = True
-        self.hub.renamed = {"tiny": "owner/tiny"}  # the token follows the model to its new name
-        self.refused("set HF_TOKEN", "owner/tiny")
-        self.refused("HF_TOKEN does not grant access", "owner/tiny", token="hf_wrong")
-        done = self.succeed("tiny", token=TOKEN)
-        self.has_weights("tiny")
-        self.assertTrue(any(seen[3] == "Bearer " + TOKEN for seen in self.hub.seen))
-        self.assertEqual([seen[3] for seen in self.cdn.seen], [None])
-        for server in (self.hub, self.cdn):
-            self.assertIn(b"--user-agent", server.command_lines)  # curl was seen
-            self.assertNotIn(TOKEN.encode(), server.command_lines)
-            self.assertNotIn(b"signature", server.command_lines)
-        self.assertNotIn(TOKEN, done.stderr)
-
-    def test_redirects_to_nowhere(self):
-        for place in ("file:///etc/passwd", "ftp://x/y", "what", ""):
-            self.hub.redirects = {"model.safetensors": place}
-            self.refused("leads nowhere", "owner/tiny")
-        self.hub.redirects = {"model.safetensors": "/owner/tiny/resolve/main/model.safetensors"}
+        for place in ("file:///etc/passwd", "ftp://x/y", "//x/y", ""):
+            self.redirects = {"model.safetensors": place}
+            self.refused("does not report", "owner/tiny")
+        self.redirects = {"model.safetensors": "/owner/tiny/resolve/main/model.safetensors"}
         self.refused("leads in circles", "owner/tiny")
+        self.assertEqual(os.listdir(self.home), ["bin"])  # no attempt leaves anything behind
+
+    def test_the_token_stays_between_us_and_the_hub(self):
+        self.gated = {"owner/tiny"}
+        self.hub.command_lines = self.cdn.command_lines = b""
+        self.renamed = {"tiny": "owner/tiny"}  # the token follows the model to its new name
+        self.refused("set HF_TOKEN", "owner/tiny")
+        self.refused("accept the terms", "owner/tiny", token="hf_wrong")
+        self.whole(self.succeed("tiny", token=TOKEN))
+        self.assertEqual([seen[3] for seen in self.cdn.seen], [None])
+        lines = self.hub.command_lines + self.cdn.command_lines
+        self.assertIn(b"--user-agent", lines)  # curl was seen
+        self.assertNotIn(TOKEN.encode(), lines)
+        with open(self.path("token"), "w") as file:
+            file.write(TOKEN + "\n")
+        self.whole(self.succeed("tiny", HF_HOME=self.home))
 
     # -- Broken downloads
 
     def test_a_cut_is_gone_on_from(self):
-        self.cdn.cuts = [1000, 0, "busy", 5000]
-        self.succeed("owner/tiny")
-        self.assertEqual(self.ranges(), [None, "bytes=1000-", "bytes=1000-", "bytes=1000-",
-                                         "bytes=6000-"])
-        self.has_weights()
-        self.hub.models["owner/tiny"]["model.safetensors"] += b"."  # another version
-        self.cdn.ranges = False  # begins again
-        self.cdn.cuts = [1000]
-        self.succeed("owner/tiny")
-        self.has_weights()
+        self.cuts = [1000, 0, "503", 5000]
+        self.whole(self.succeed("owner/tiny"))
+        self.assertEqual(self.asked_ranges(), [None] + 3 * ["bytes=1000-"] + ["bytes=6000-"])
+        self.models["owner/tiny"]["model.safetensors"] += b"."  # another version
+        self.ranges, self.cuts = False, [1000]
+        self.whole(self.succeed("owner/tiny"))
 
-    def test_after_too_many_cuts_the_next_run_goes_on_unless_the_version_is_another(self):
-        for body, expected in ((bytes(range(256)) * 1000, "bytes=1000-"), (b"another" * 1000, None)):
-            shutil.rmtree(self.path("owner"), ignore_errors=True)
-            self.hub.models["owner/tiny"] = model()
-            self.cdn.cuts = [1000, 0, 0, 0]
-            self.refused("run this again", "owner/tiny")
-            self.assertNotIn("model.safetensors", self.files("owner", "tiny"))
-            self.ranges()
-            self.hub.models["owner/tiny"] = model(model__safetensors=body)
-            self.succeed("owner/tiny")
-            self.assertEqual(self.ranges(), [expected])
-            self.has_weights()
-
-    def test_a_refusing_server_is_not_asked_again(self):
-        self.cdn.cuts = ["refuse"]
+    def test_after_too_many_cuts_the_next_run_goes_on(self):
+        for arguments in (("owner/tiny",), ("owner/tiny", self.path("here"))):
+            self.cuts = [1000, 0, 0, 0]
+            self.refused("run this again", *arguments)
+            found = glob.glob(self.home + "/**/config.json", recursive=True)
+            self.assertNotIn(self.path("here/config.json"), found)
+            self.asked_ranges()
+            self.whole(self.succeed(*arguments))
+            self.assertEqual(self.asked_ranges(), ["bytes=1000-"])
+        self.models["owner/tiny"]["model.safetensors"] = b"another"
+        self.cuts = ["403"]
         self.refused("model.safetensors: the server answered with status 403", "owner/tiny")
-        self.assertEqual(len(self.cdn.seen), 1)
+        self.assertEqual(self.asked_ranges(), [None])
 
     def test_what_is_damaged_never_takes_a_files_place(self):
-        self.succeed("owner/tiny")
-        good = self.files("owner", "tiny")
+        good = self.succeed("owner/tiny")
         for file, digest in (("model.safetensors", "a" * 64), ("config.json", "b" * 40)):
-            with self.subTest(file):
-                self.hub.hashes = {file: digest}
-                self.refused(file + ": its hash is ", "owner/tiny")
-                self.assertEqual(self.files("owner", "tiny"), good)
-        self.hub.hashes = {}
-        self.hub.sizes = {"model.safetensors": "99"}
-        self.refused("got 256000 bytes, expected 99", "owner/tiny")
-        self.assertEqual(self.files("owner", "tiny"), good)
-
-    def test_a_full_disk(self):
-        self.hub.sizes = {"model.safetensors": "9" * 15}
-        self.refused("free; make room", "owner/tiny")
-        self.assertEqual(self.cdn.seen, [])
-        self.hub.sizes = {}
-
-        def at_most_a_little():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
-
-        self.refused("model.safetensors: cannot write to ", "owner/tiny", before=at_most_a_little)
-        self.assertNotIn("model.safetensors", self.files("owner", "tiny"))
-        self.succeed("owner/tiny")
+            self.hashes = {file: digest}
+            self.refused(file + ": its size or hash is not", "owner/tiny")
+            self.assertEqual(self.files(self.place), good)
+        self.refused("cannot make the directory", "owner/tiny", self.path("bin/sleep/x"))
+        self.refused("cannot write to", "owner/tiny", "/proc/self")
 
     def test_two_at_a_time(self):
-        os.makedirs(self.path("owner", "tiny"))
-        with subprocess.Popen(["flock", self.path("owner", "tiny"), "-c", "echo; read x"],
+        place = self.path("here")
+        os.makedirs(place)
+        with subprocess.Popen(["flock", place, "-c", "echo; read x"],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
             other.stdout.readline()
-            self.refused("another download into", "owner/tiny")
+            self.refused("another download into", "owner/tiny", place)
             other.communicate(b"\n")
 
 
@@ -428,5 +369,5 @@ if __name__ == "__main__":
         if not shutil.which(tool):
             print("skipped: no %s" % tool)
             sys.exit(4)
-    SCRIPT = sys.argv.pop(1)
+    SCRIPT, SOURCE = sys.argv.pop(1), sys.argv.pop(1)
     unittest.main(verbosity=2)

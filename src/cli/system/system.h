@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // What differs between operating systems.
 
@@ -76,6 +77,9 @@ void end_if_interrupted();
 
 /// Ends the process as a write to a pipe without a reader does by default.
 [[noreturn]] void end_by_closed_pipe();
+
+/// Becomes the program with this name and these arguments, and returns only if that fails.
+void become(const std::vector<std::string>& words);
 
 // The standard streams.
 

@@ -156,6 +156,14 @@ bool pipe_was_closed() { return errno == EPIPE; }
 
 void end_by_closed_pipe() { end_by(SIGPIPE); }
 
+void become(const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  execvp(arguments[0], arguments.data());
+}
+
 const char* const kEndKeys = "Ctrl-D";
 
 // The streams and terminals are like this from the start.

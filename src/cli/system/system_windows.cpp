@@ -167,6 +167,9 @@ bool pipe_was_closed() { return errno == EPIPE || _doserrno == ERROR_NO_DATA; }
 
 void end_by_closed_pipe() { std::_Exit(1); }
 
+// The shells of Windows have no bash.
+void become(const std::vector<std::string>& /*words*/) {}
+
 const char* const kEndKeys = "Ctrl-Z and Enter";
 
 void prepare_streams() {
