@@ -7,7 +7,8 @@
 #   --tsan     under ThreadSanitizer, only the tests that start threads and those of the server
 #   --aarch64  compiled for 64-bit Arm and run with qemu; needs a Debian machine
 #   --windows  compiled for 64-bit Windows and run with wine; needs a Debian machine
-#   --web      compiled for WebAssembly and run with Node and, if it is there, Chromium; the same
+#   --web      compiled for WebAssembly and run with Node 20, 22 and 24, Chromium, Firefox and WebKit;
+#              needs a Debian machine
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -24,18 +25,15 @@ case "${1:-}" in
 esac
 
 if [[ "$preset" == web ]]; then
-  site="$("$root/tools/web.sh")"
+  "$root/tools/install_dependencies.sh" chromium firefox-esr webkit2gtk-driver xvfb
+  command -v npm >/dev/null || "$root/tools/install_dependencies.sh" npm
+  "$root/tools/web.sh" >/dev/null
   "$root/tools/build.sh" web
-  flags=(--expose-gc)
-  relaxed=--experimental-wasm-relaxed-simd  # Node 20
-  [[ "$(node --v8-options)" == *"$relaxed"* ]] && flags+=("$relaxed")
-  node "${flags[@]}" "$root/tests/web/node_test.mjs" "$site" "$@"
-  node "${flags[@]}" "$root/tests/web/files_test.mjs" "$site"
-  for module in wasm scalar; do
-    cp "$root"/src/web/*.mjs "$root/build/web/$module"
-    node --test-name-pattern=bits "$root/tests/web/node_test.mjs" "$root/build/web/$module"
-  done
-  exec python3 "$root/tests/web/page_test.py" "$site" "$root/build/web/scalar"
+  folders=("$root"/build/{site,web/wasm,web/wasm_relaxed,web/scalar})
+  for folder in "${folders[@]:1}"; do cp "$root"/src/web/*.mjs "$folder"; done
+  "$root/tests/web/nodes.sh" "${folders[@]}" "$@"
+  python3 "$root/tests/web/page_test.py" "${folders[0]}"
+  exec python3 "$root/tests/web/engine_test.py" "${folders[@]}"
 elif [[ "$preset" == aarch64 ]]; then
   "$root/tools/install_dependencies.sh" g++-aarch64-linux-gnu qemu-user
   "$root/tools/aarch64_sysroot.sh" "$root/build/aarch64-sysroot"

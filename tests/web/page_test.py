@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tests the site of tools/web.sh in a headless Chromium: page_test.py SITE SCALAR
+"""Tests the site of tools/web.sh in a headless Chromium: page_test.py SITE
 
-Both are folders in the repository. SCALAR has the module for plain C++, which only computes the bits
-of the command. The server below has no special headers, and the site lies below a path."""
+SITE is a folder in the repository. The server below has no special headers, and the site lies below
+a path. engine_test.py tests what needs no driver, in every engine."""
 
 import functools
 import http.server
@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from browser import BROWSER, PageCase
 
-SITE, SCALAR = (pathlib.Path(sys.argv.pop(1)).resolve().relative_to(ROOT) for _ in range(2))
+SITE = pathlib.Path(sys.argv.pop(1)).resolve().relative_to(ROOT)
 TOOLS = """
 var pause = (ms) => new Promise((done) => setTimeout(done, ms));
 var until = async (holds, what) => {
@@ -25,31 +25,6 @@ var until = async (holds, what) => {
 };
 var done = () => until(() => !running && byId("command").textContent, "the end of the text");
 var story = () => [...document.querySelectorAll(".text")].map((one) => one.textContent).join("");
-"""
-BITS = """
-var differences, cases;
-Promise.all([import("/tests/web/bits.mjs"), import("/%s/gpt2.mjs")]).then(async ([bits, gpt2]) => {
-  differences = (one) => bits.differences(gpt2, one);
-  const read = async (path) => (await fetch("/" + path)).text();
-  cases = await bits.casesOf(new URL("/", location), read);
-  return cases.length;
-})
-"""
-WORKER = """
-import("./gpt2.mjs").then(async ({ loadInWorker }) => {
-  const model = await loadInWorker("models/gpt2-stories");
-  const write = (options, rest) => model.generate({ prompt: "Once", ...options }, rest);
-  let pieces = "";
-  const [{ text }] = await write({ max_new_tokens: 5 }, { onPiece: (one) => { pieces += one.text; } });
-  const controller = new AbortController();
-  const rest = { signal: controller.signal, onPiece: () => controller.abort("enough") };
-  const aborted = await write({ max_new_tokens: 200 }, rest).catch((reason) => reason);
-  const refused = await write({ top_p: NaN }).catch((error) => error.param);
-  const failed = await loadInWorker({}).catch((error) => error.name);
-  const pending = write().catch((error) => error.message);
-  model.close();
-  return [pieces !== "" && pieces === text, aborted, refused, failed, await pending];
-})
 """
 # Files that a visitor drops, as the page sees them.
 DROP = """
@@ -92,11 +67,6 @@ class PageTest(PageCase):
         browser.run("done()")
         return browser.run("story()")
 
-    def test_writes_the_story(self):
-        readme = (ROOT / "README.md").read_text().split("```text\n")[1].split("\n```")[0]
-        story = self.write(self.open(), "Once upon a time", 256)
-        self.assertEqual(story.replace("\n", " "), readme.replace("\n", " "))
-
     def test_inspects(self):
         browser = self.open()
         self.write(browser, "Once upon a time", 3)
@@ -132,18 +102,6 @@ class PageTest(PageCase):
                     ".then((files) => openFiles(files, 'mine'))" % json.dumps(names))
         browser.run("until(() => byId('model').value === 'mine', 'the model')")
         self.assertTrue(browser.run("document.querySelector('progress').hidden"))
-
-    def test_has_a_model_in_a_worker(self):
-        self.assertEqual(self.open().run(WORKER),
-                         [True, "enough", "top_p", "Gpt2Error", "the model is closed"])
-
-    def test_computes_the_bits_of_the_command(self):
-        browser = self.open()
-        for module in SITE, SCALAR:
-            count = browser.run(BITS % module)
-            self.assertGreater(count, 20)
-            for i in range(count):
-                self.assertEqual(browser.run(f"differences(cases[{i}])"), [], module)
 
 
 if __name__ == "__main__":
