@@ -558,6 +558,8 @@ GPT2_API void gpt2_scheduler_free(gpt2_scheduler* scheduler);
 ///   "choices"      "context", "choices"                  the log-probability of each choice
 ///   "inspect"      "prompt"                              the JSON of `gpt2 inspect --json`
 ///   "inspect_page" "prompt"                              the page of `gpt2 inspect -o`, as a text
+///   "tokenize"     "prompt", "offsets", ...              {"tokens", "count", "max_model_len", ...}
+///   "detokenize"   "tokens"                              {"prompt"}
 ///
 /// Runs have the defaults of the command: temperature 0.8, top_k 40, seed 0 (or "random") and
 /// max_new_tokens 256, but 16 for "completions". A "generate" run also takes "stop_tokens" (ids

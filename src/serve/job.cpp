@@ -93,6 +93,10 @@ std::size_t bytes_of(const ScoringRequest& request, const ServedModel&) {
   return sizeof(TokenId) * request.tokens();
 }
 
+std::size_t bytes_of(const TokensRequest& request, const ServedModel&) {
+  return sizeof(TokenId) * request.tokens;
+}
+
 std::size_t bytes_of(const InspectionRequest& request, const ServedModel& model) {
   const std::size_t heads = model.config.n_layer * model.config.n_head;
   const std::size_t tokens = request.tokens.size();

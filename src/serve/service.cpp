@@ -11,7 +11,6 @@
 #include "requests/answer/completion.h"
 #include "requests/answer/own_form.h"
 #include "requests/read/members.h"
-#include "requests/run/calls.h"
 #include "serve/page_template.h"
 
 namespace gpt2::serve {
@@ -60,8 +59,6 @@ struct Service::Route {
 const Service::Route* Service::find_route(const std::string& path) {
   static const std::vector<Route> kRoutes = [] {
     std::vector<Route> routes = {
-        {"/tokenize", "POST", &Service::post_tokenize},
-        {"/detokenize", "POST", &Service::post_detokenize},
         {kModels, "GET", &Service::get_models},
         {"/metrics", "GET", &Service::get_metrics},
         {"/health", "GET", &Service::get_health, nullptr, /*is_open=*/true},
@@ -183,18 +180,6 @@ HttpAnswer Service::get_metrics(const HttpRequest&) {
   Gauges gauges = worker_.gauges();
   if (connections_) gauges.connections = connections_();
   return {.body = metrics_.text(gauges), .content_type = "text/plain; version=0.0.4"};
-}
-
-HttpAnswer Service::post_tokenize(const HttpRequest& request) {
-  const auto body = parse_body(request.body);
-  const ServedModel& model = model_of(body.root);
-  return json_answer(200, tokenize(body.root, model.tokenizer, model.config));
-}
-
-HttpAnswer Service::post_detokenize(const HttpRequest& request) {
-  const auto body = parse_body(request.body);
-  const ServedModel& model = model_of(body.root);
-  return json_answer(200, detokenize(body.root, model.tokenizer, model.config));
 }
 
 void Service::run(const RunKind& kind, const HttpRequest& request,

@@ -65,8 +65,6 @@ class Service {
   HttpAnswer get_models(const HttpRequest& request);
   HttpAnswer get_health(const HttpRequest& request);
   HttpAnswer get_metrics(const HttpRequest& request);
-  HttpAnswer post_tokenize(const HttpRequest& request);
-  HttpAnswer post_detokenize(const HttpRequest& request);
   void run(const RunKind& kind, const HttpRequest& request, const std::shared_ptr<Call>& call);
   [[nodiscard]] ServedModel& model_of(const Body& body);
 

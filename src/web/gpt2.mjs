@@ -181,15 +181,15 @@ class Model extends Requests {
   }
 
   // Runs a request of one of the library's kinds: "generate", "completions", "chat", "responses",
-  // "embeddings", "score", "choices", "inspect" or "inspect_page", or answers "tokenize",
-  // "detokenize" or "describe". Calls onPart for each part of a stream, and
+  // "embeddings", "score", "choices", "inspect", "inspect_page", "tokenize" or "detokenize",
+  // or answers "describe". Calls onPart for each part of a stream, and
   // onPiece({ index, text, token_id }) for each piece of a text.
   async run(kind, request, options = {}) {
     check(options, kRunOptions, "what follows the request");
     const { onPiece, onPart, onProgress, signal } = options;
     const given = [this.#model, String(kind), jsonOf(request)];
-    if (["tokenize", "detokenize", "describe"].includes(kind)) {
-      this.#call("answer", ...given);
+    if (kind === "describe") {
+      this.#call("describe", this.#model);
       return JSON.parse(this.#text());
     }
     let heard = performance.now();

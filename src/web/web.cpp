@@ -20,7 +20,6 @@
 #include "gpt2/tokenizer.h"
 #include "requests/answer/own_form.h"
 #include "requests/read/members.h"
-#include "requests/run/calls.h"
 #include "requests/run/run.h"
 
 // The functions of gpt2.wasm, which gpt2.mjs calls. A request and an answer are JSON; an answer, or
@@ -149,20 +148,12 @@ extern "C" {
 }
 [[gnu::used]] void gpt2_web_end(PageRun* run) { delete run; }
 
-/// Answers "tokenize" and "detokenize" as these paths of the server do, and "describe" with what the
-/// model is and what a request can ask for.
-[[gnu::used]] int gpt2_web_answer(const PageModel* model, const char* what, const char* body) {
+/// Writes what the model is and what a request can ask for.
+[[gnu::used]] int gpt2_web_describe(const PageModel* model) {
   return guard([&] {
-    const auto request = parse(body);
-    if (what == std::string_view("tokenize")) {
-      write(tokenize(request.root, model->tokenizer, model->config()));
-    } else if (what == std::string_view("detokenize")) {
-      write(detokenize(request.root, model->tokenizer, model->config()));
-    } else {
-      write({{"name", model->name},
-             {"n_positions", model->config().n_positions},
-             {"options", option_list(/*is_own=*/false)}});
-    }
+    write({{"name", model->name},
+           {"n_positions", model->config().n_positions},
+           {"options", option_list(/*is_own=*/false)}});
     return 1;
   });
 }

@@ -183,4 +183,42 @@ InspectionRequest read_inspection_request(const json& body, const RequestContext
   return request;
 }
 
+TokensRequest read_tokenize_request(const json& body, const RequestContext& context) {
+  Members members = Members::of_request(body, context.defaults);
+  members.ignore({"model", "user"});
+  TokenReader reader = {context.tokenizer, context.config.vocab_size};
+  reader.read_settings(members);
+  reader.add_special_tokens = members.flag("add_special_tokens").value_or(true);
+  const json& prompt = members.need("prompt");
+  const std::vector<TokenId> tokens = reader.read_json(prompt, "prompt");
+  const bool with_offsets = members.flag("offsets").value_or(false);
+  members.refuse_others();
+  TokensRequest request = {{{"tokens", tokens},
+                            {"count", tokens.size()},
+                            {"max_model_len", context.config.n_positions}},
+                           tokens.size(), reader.lost_bytes};
+  if (!with_offsets) return request;
+  if (!prompt.is_string()) members.reject("offsets", "expected a prompt that is a text");
+  const EncodedText encoded =
+      context.tokenizer->encode_text(prompt.get_ref<const std::string&>(),
+                                     {.parse_special = !reader.split_special_tokens,
+                                      .add_special_tokens = reader.add_special_tokens,
+                                      .with_ranges = true});
+  nlohmann::ordered_json& offsets = request.answer["offsets"] = nlohmann::ordered_json::array();
+  for (const auto& [begin, end] : encoded.ranges) offsets.push_back({begin, end});
+  return request;
+}
+
+TokensRequest read_detokenize_request(const json& body, const RequestContext& context) {
+  Members members = Members::of_request(body, context.defaults);
+  members.ignore({"model", "user"});
+  const TokenReader reader = {context.tokenizer, context.config.vocab_size};
+  const std::vector<TokenId> tokens = reader.read_ids(members.need("tokens"), "tokens");
+  members.refuse_others();
+  if (!context.tokenizer) {
+    members.reject("tokens", "the model has no tokenizer that could decode them");
+  }
+  return {{{"prompt", context.tokenizer->decode(tokens)}}, tokens.size()};
+}
+
 }  // namespace gpt2

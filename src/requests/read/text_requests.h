@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -101,5 +101,22 @@ struct InspectionResult {
 /// longer than the context.
 [[nodiscard]] InspectionRequest read_inspection_request(const nlohmann::json& body,
                                                         const RequestContext& context);
+
+/// A request about tokens, which needs no model: reading it answers it.
+struct TokensRequest {
+  nlohmann::ordered_json answer = {};
+  std::size_t tokens = 0;
+  std::size_t lost_bytes = 0;  ///< for which the vocabulary has no tokens
+};
+
+/// Answers {"prompt": text or token ids, "offsets": bool, "add_special_tokens": bool,
+/// "split_special_tokens": bool} with {"tokens", "count", "max_model_len"} and, if they are wanted,
+/// the "offsets" of each token in the prompt, in bytes. Throws RequestError for any other object.
+[[nodiscard]] TokensRequest read_tokenize_request(const nlohmann::json& body,
+                                                  const RequestContext& context);
+
+/// Answers {"tokens"} with {"prompt"}. Throws RequestError for any other object.
+[[nodiscard]] TokensRequest read_detokenize_request(const nlohmann::json& body,
+                                                    const RequestContext& context);
 
 }  // namespace gpt2

@@ -127,37 +127,4 @@ InspectionResult run_inspection(const Engine& engine, const InspectionRequest& r
   return result;
 }
 
-Json tokenize(const nlohmann::json& body, const std::optional<Tokenizer>& tokenizer,
-              const Config& config) {
-  Members members(body);
-  members.ignore({"model"});
-  TokenReader reader = {tokenizer, config.vocab_size};
-  reader.read_settings(members);
-  const nlohmann::json& prompt = members.need("prompt");
-  const std::vector<TokenId> tokens = reader.read_json(prompt, "prompt");
-  const bool with_offsets = members.flag("offsets").value_or(false);
-  members.refuse_others();
-  Json answer = {
-      {"tokens", tokens}, {"count", tokens.size()}, {"max_model_len", config.n_positions}};
-  if (!with_offsets) return answer;
-  if (!prompt.is_string()) reject("offsets: expected a prompt that is a text");
-  const EncodedText encoded =
-      tokenizer->encode_text(prompt.get_ref<const std::string&>(),
-                             {.parse_special = !reader.split_special_tokens, .with_ranges = true});
-  Json& offsets = answer["offsets"] = Json::array();
-  for (const auto& [begin, end] : encoded.ranges) offsets.push_back({begin, end});
-  return answer;
-}
-
-Json detokenize(const nlohmann::json& body, const std::optional<Tokenizer>& tokenizer,
-                const Config& config) {
-  Members members(body);
-  members.ignore({"model"});
-  const TokenReader reader = {tokenizer, config.vocab_size};
-  const std::vector<TokenId> tokens = reader.read_ids(members.need("tokens"), "tokens");
-  members.refuse_others();
-  if (!tokenizer) reject("tokens: the model has no tokenizer that could decode them");
-  return {{"prompt", tokenizer->decode(tokens)}};
-}
-
 }  // namespace gpt2

@@ -33,14 +33,4 @@ namespace gpt2 {
                                               const InspectionRequest& request,
                                               const std::function<void(double)>& progress = {});
 
-/// Answers {"prompt", "offsets", "split_special_tokens"} with {"tokens", "count", "max_model_len"}
-/// and, if they are wanted, the "offsets" of each token in the prompt, in bytes. Throws Error for a
-/// request that is wrong.
-[[nodiscard]] Json tokenize(const nlohmann::json& body, const std::optional<Tokenizer>& tokenizer,
-                            const Config& config);
-
-/// Answers {"tokens"} with {"prompt"}. Throws Error for a request that is wrong.
-[[nodiscard]] Json detokenize(const nlohmann::json& body, const std::optional<Tokenizer>& tokenizer,
-                              const Config& config);
-
 }  // namespace gpt2

@@ -141,6 +141,14 @@ std::unique_ptr<Run> run_of(const RunKind& kind, InspectionRequest request, cons
       });
 }
 
+std::unique_ptr<Run> run_of(const RunKind&, TokensRequest request, const RunContext&,
+                            RunEvents events) {
+  return call_run(
+      std::move(events), 0, kNumberBytes * request.tokens,
+      [answer = std::move(request.answer)](const auto&) { return answer; },
+      [](const Json& answer) { return answer; });
+}
+
 template <auto read>
 Request read_as(const json& body, const RequestContext& context) {
   return read(body, context);
@@ -172,7 +180,9 @@ constexpr RunKind kKinds[] = {
     {"score", "", read_as<read_texts_to_score>, nullptr, /*is_own=*/true},
     {"choices", "", read_as<read_choices_to_score>},
     {"inspect", "", read_as<read_inspection_request>},
-    {kPageKind, "/inspect", read_as<read_page_request>}};
+    {kPageKind, "/inspect", read_as<read_page_request>},
+    {"tokenize", "/tokenize", read_as<read_tokenize_request>},
+    {"detokenize", "/detokenize", read_as<read_detokenize_request>}};
 
 }  // namespace
 

@@ -123,7 +123,8 @@ class Run {
 
 /// What a run does.
 using Request =
-    std::variant<CompletionRequest, EmbeddingRequest, ScoringRequest, InspectionRequest>;
+    std::variant<CompletionRequest, EmbeddingRequest, ScoringRequest, InspectionRequest,
+                 TokensRequest>;
 
 /// A kind of run.
 struct RunKind {
@@ -144,7 +145,8 @@ struct RunKind {
 [[nodiscard]] std::span<const RunKind> run_kinds();
 
 /// Returns the kind: "generate", "completions", "chat", "responses", "embeddings", "score",
-/// "choices", "inspect" or "inspect_page", whose answer is the page as a JSON string. Throws Error
+/// "choices", "inspect", "inspect_page", whose answer is the page as a JSON string, "tokenize" or
+/// "detokenize". Throws Error
 /// for another name.
 [[nodiscard]] const RunKind& run_kind(std::string_view name);
 
