@@ -1,5 +1,6 @@
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "base/fail.h"
 #include "text/tokenizer_impl.h"
@@ -185,7 +186,8 @@ double read_score(const json& number) {
     --exponent;
   }
   exponent += std::atoi(at + 1);
-  const double power = std::pow(10.0, std::abs(exponent));
+  double power = std::numeric_limits<double>::infinity();
+  static_cast<void>(read_number(concat("1e", std::abs(exponent)), power));
   const auto whole = static_cast<double>(digits);
   return std::copysign(exponent < 0 ? whole / power : whole * power, value);
 }

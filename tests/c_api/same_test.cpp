@@ -165,7 +165,7 @@ TEST_CASE("a text becomes the same tokens, and these the same text") {
     CHECK(lost == expected.lost_bytes);
     CHECK(bytes_of(gpt2_tokenizer_decode, c_tokenizer(), ids->data, ids->count) == text);
     gpt2_free(ids);
-    for (const TokenId id : expected) {
+    for (const TokenId id : expected.ids) {
       const char* bytes = nullptr;
       std::size_t size = 0;
       REQUIRE(gpt2_tokenizer_token_bytes(c_tokenizer(), id, &bytes, &size) == GPT2_OK);
