@@ -36,7 +36,7 @@ inline void check_shape(const nlohmann::json& value, const std::string& shape) {
 
 /// Returns the object with more members, or other values of some.
 inline nlohmann::json with(nlohmann::json object, const nlohmann::json& more) {
-  object.update(more);
+  for (const auto& [name, value] : more.items()) object[name] = value;
   return object;
 }
 

@@ -1,0 +1,203 @@
+// Tests requests for completions: OpenAI's members and every option by its name, the prompts, the
+// answer. The alphabet model goes on with the next letters of a text, whatever is drawn.
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "support/catch.h"
+#include "support/openai.h"
+#include "support/requests.h"
+
+namespace gpt2::test::requests_completions_test {
+
+namespace {
+
+json choices(const json& body, const Door& door = {}) {
+  const json found = answer("completions", body, door);
+  CAPTURE(body.dump().substr(0, 300), found);
+  check_completion(found, "object");
+  return found["choices"];
+}
+
+// The text and the finish reason of the only choice.
+std::pair<std::string, std::string> text(const json& body, const Door& door = {}) {
+  const json found = choices(body, door);
+  REQUIRE(found.size() == 1);
+  return {found[0]["text"], found[0]["finish_reason"]};
+}
+
+const std::string kAfterA = "bcdefghijklmnopqrstuvwxyz \u00e9";  // 28 tokens, and then a again
+
+}  // namespace
+
+TEST_CASE("an answer has the documented members") {
+  const json found = answer("completions", {{"prompt", "x"}, {"model", "m"}});
+  check_completion(found, "object");
+  CHECK(found["id"] == "cmpl-1");
+  CHECK(found["created"] == 5);
+  CHECK(found["model"] == "m");
+  CHECK(found["system_fingerprint"] == "f");
+  CHECK(found["choices"][0] == json{{"text",
+                                     "yz \u00e9"
+                                     "abcdefghijk"},
+                                    {"index", 0},
+                                    {"logprobs", nullptr},
+                                    {"finish_reason", "length"}});
+  // By default there are 16 new tokens.
+  CHECK(found["usage"] ==
+        json{{"prompt_tokens", 1}, {"completion_tokens", 16}, {"total_tokens", 17}});
+}
+
+TEST_CASE("options that name tokens, texts and lengths") {
+  // Members beside temperature 0 and 29 tokens, and the whole text or its beginning.
+  const std::vector<std::tuple<std::string, std::string, bool>> cases = {
+      {R"("remove_invalid_values": true, "renormalize_logits": true)", kAfterA + "a", true},
+      {R"("logit_bias": {"120": 100})", std::string(29, 'x'), true},
+      {R"("forced_eos_token_id": 120)", kAfterA + "x", true},
+      {R"("forced_eos_token_id": [120])", kAfterA + "x", true},
+      {R"("forced_bos_token_id": 120)", "xyz", false},
+      {R"("exponential_decay_length_penalty": [3, 1e6])", "bcde", true},
+      {R"("max_tokens": 5)", "bcdef", true},
+      {R"("max_new_tokens": 5, "max_tokens": null)", "bcdef", true},
+      {R"("max_tokens": null, "max_length": 6)", "bcdef", true},
+      {R"("max_tokens": 5, "max_length": 3)", "bcdef", true},
+      {R"("max_tokens": 0)", "", true},
+      {R"("stop": "mno")", "bcdefghijkl", true},
+      {R"("stop_strings": "mno")", "bcdefghijkl", true},
+      {R"("stop": ["mnx", "z \u00e9", "pq"])", "bcdefghijklmno", true},
+      {R"("stop": [])", kAfterA + "a", true},
+      {R"("top_k": 5, "top_p": 0.5, "seed": 3)", kAfterA + "a", true},
+      {R"("temperature": 100, "top_k": 1)", kAfterA + "a", true},
+      {R"("temperature": 100, "top_k": 0, "top_p": 0)", kAfterA + "a", true},
+      {R"("temperature": 100, "do_sample": false)", kAfterA + "a", true},
+      {R"("temperature": null, "top_k": null, "stop": null)", kAfterA + "a", true}};
+  for (const auto& [members, expected, is_whole] : cases) {
+    const json more = json::parse("{" + members + "}");
+    CAPTURE(members);
+    const std::string found =
+        text(with({{"prompt", "a"}, {"temperature", 0}, {"max_tokens", 29}}, more)).first;
+    CHECK((is_whole ? found : found.substr(0, expected.size())) == expected);
+  }
+}
+
+TEST_CASE("options that forbid tokens") {
+  for (const std::string members :
+       {R"("begin_suppress_tokens": [98])", R"("suppress_tokens": [100, 101])",
+        R"("bad_words_ids": [[99, 100]])", R"("logit_bias": {"100": -100})",
+        R"("sequence_bias": [[[98, 99, 100], -1e30]])", R"("sequence_bias": [[[99], -500]])"}) {
+    CAPTURE(members);
+    const json more = json::parse("{" + members + "}");
+    CHECK_FALSE(text(with({{"prompt", "a"}}, more)).first.starts_with("bcd"));
+  }
+  // The token after kAfterA is a again, which these options do not allow.
+  for (const std::string members :
+       {R"("no_repeat_ngram_size": 1)", R"("repetition_penalty": 100000)"}) {
+    const json more = json::parse("{" + members + "}");
+    const std::string found = text(with({{"prompt", "a"}, {"max_tokens", 29}}, more)).first;
+    CAPTURE(members);
+    CHECK(found.starts_with(kAfterA));
+    CHECK(found != kAfterA + "a");
+  }
+}
+
+TEST_CASE("the end of a text") {
+  using Pair = std::pair<std::string, std::string>;
+  CHECK(text({{"prompt", "0"}}) == Pair{"", "stop"});  // after 0, the likeliest token ends the text
+  CHECK(text({{"prompt", "0"}, {"ignore_eos", true}, {"temperature", 0}}) ==
+        Pair{"abcdefghijklmno", "length"});
+  CHECK(text({{"prompt", "0"}, {"min_new_tokens", 3}}).first.size() >= 3);
+  CHECK(text({{"prompt", "0"}, {"min_length", 4}}).first.size() >= 3);
+  CHECK(text({{"prompt", "a"}, {"stop", "d"}}) == Pair{"bc", "stop"});
+  CHECK(text({{"prompt", "a"}, {"max_tokens", 3}}) == Pair{"bcd", "length"});
+  // The model takes 64 tokens: the prompt and all new ones but the last.
+  const json full = {{"prompt", std::string(60, 'a')}, {"max_tokens", 1000}};
+  CHECK(text(full) == Pair{"bcdef", "length"});
+  const json slides = with(full, {{"overflow", "slide"}, {"max_tokens", 29}});
+  CHECK(text(slides) == Pair{kAfterA + "a", "length"});
+  CHECK(text(with(slides, {{"keep", 62}})) == Pair{kAfterA + "a", "length"});
+}
+
+TEST_CASE("an empty prompt lets the model begin a text of its own") {
+  // As OpenAI documents it, null asks for this, too: its default is the end-of-text token.
+  for (const json& prompt :
+       {json(""), json(nullptr), json::array({""}), json::array({json::array()})}) {
+    CAPTURE(prompt);
+    const json body = {{"prompt", prompt}, {"echo", true}, {"return_token_ids", true}};
+    const json found = choices(with(body, {{"return_token_ids", false}}))[0];
+    CHECK(found["text"] == "abcdefghijklmnop");
+    CHECK(answer("completions", body)["choices"][0]["prompt_token_ids"] == json{256});
+  }
+}
+
+TEST_CASE("special tokens in a prompt are tokens, unless the request splits them") {
+  const json body = {{"prompt", "a<|endoftext|>"}, {"return_token_ids", true}};
+  CHECK(answer("completions", body)["choices"][0]["prompt_token_ids"] == json{97, 256});
+  const json split = answer("completions", with(body, {{"split_special_tokens", true}}));
+  CHECK(split["choices"][0]["prompt_token_ids"].size() == 14);
+}
+
+TEST_CASE("without a tokenizer, prompts and texts are token ids") {
+  const Door ids = {alphabet_of_ids()};
+  const json found = answer(
+      "completions", {{"prompt", {97, 98}}, {"max_tokens", 2}, {"logprobs", 3}}, ids)["choices"][0];
+  CHECK(found["text"] == "");
+  CHECK(found["token_ids"] == json{99, 100});
+  CHECK(found["logprobs"]["tokens"] == json{"token_id:99", "token_id:100"});
+  CHECK(found["logprobs"]["top_logprobs"][0].size() == 3);
+  CHECK(found["logprobs"]["top_logprobs"][0].contains("token_id:99"));
+  check_refusals("completions", "",
+                 {{R"("prompt": "a")", "prompt"},
+                  {R"("prompt": ["a"])", "prompt[0]"},
+                  {R"("prompt": [97], "stop": "c")", "stop"}},
+                 ids);
+}
+
+TEST_CASE("a prompt that is too long may lose its beginning") {
+  const std::string prompt = std::string(100, 'b') + "a";
+  const auto usage = [&](const json& more, const Door& door = {}) {
+    const json body = with({{"prompt", prompt}}, more);
+    return answer("completions", body, door)["usage"]["prompt_tokens"];
+  };
+  CHECK(refusal("completions", {{"prompt", prompt}})["code"] == kTooLong);
+  CHECK(usage({{"truncate", true}}) == 48);  // there is room for 16 new tokens
+  CHECK(usage({{"truncate", true}, {"max_tokens", 4}}) == 60);
+  CHECK(usage({{"truncate", true}, {"max_tokens", 64}}) == 63);
+  CHECK(usage({}, {alphabet(), {{"truncate", true}}}) == 48);
+  CHECK(refusal("completions", {{"prompt", prompt}, {"truncate", false}},
+                {alphabet(), {{"truncate", true}}})["code"] == kTooLong);
+}
+
+TEST_CASE("what a request says replaces the defaults of its door") {
+  const Door door = {
+      alphabet(),
+      {{"max_new_tokens", 9}, {"stop", {"z"}}, {"temperature", 0}, {"suppress_tokens", {120}}}};
+  CHECK(text({{"prompt", "a"}}, door).first == "bcdefghij");
+  CHECK(text({{"prompt", "a"}, {"max_tokens", 2}}, door).first == "bc");
+  CHECK(text({{"prompt", "y"}}, door).second == "stop");
+  CHECK(text({{"prompt", "y"}, {"stop", "c"}}, door).first ==
+        "z \u00e9"
+        "ab");
+  CHECK_FALSE(text({{"prompt", "w"}, {"stop", nullptr}}, door).first.starts_with('x'));
+  CHECK(text({{"prompt", "w"}, {"suppress_tokens", json::array()}}, door).first == "xy");
+  const Door length = {alphabet(), {{"max_length", 5}}};
+  CHECK(text({{"prompt", "abc"}}, length).first == "de");
+  CHECK(text({{"prompt", "abc"}, {"max_length", 4}}, length).first == "d");
+  CHECK(text({{"prompt", "abc"}, {"max_tokens", 4}}, length).first == "defg");
+}
+
+TEST_CASE("members that change nothing are accepted") {
+  const std::vector<std::string> names = {"user", "metadata", "store", "prompt_cache_key",
+                                          "safety_identifier"};
+  json body = {{"prompt", "a"}, {"model", nullptr}, {"suffix", nullptr}, {"unknown", nullptr}};
+  for (const std::string& name : names) body[name] = {{"any", {1, 2}}};
+  CHECK(choices(body) == choices({{"prompt", "a"}}));
+}
+
+TEST_CASE("a door may allow more texts for each prompt") {
+  const json body = {{"prompt", "a"}, {"n", 129}, {"max_tokens", 0}};
+  CHECK(refusal("completions", body)["param"] == "n");
+  CHECK(choices(body, {.max_choices = 200}).size() == 129);
+}
+
+}  // namespace gpt2::test::requests_completions_test
