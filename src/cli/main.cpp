@@ -34,7 +34,9 @@ Commands:
   gpt2 help more       explains models, environment variables and exit statuses
   gpt2 --version, -V   shows the version
 
-Example: gpt2 download gpt2 && gpt2 -m gpt2 --greedy "The flying machine"
+Examples:
+  gpt2 "Once upon a time"
+  gpt2 download gpt2 && gpt2 -m gpt2 --greedy "The flying machine"
 )";
 
 constexpr const char* kMoreHelp =

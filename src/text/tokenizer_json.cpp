@@ -174,18 +174,23 @@ TokenModel read_wordpiece(const JsonFields& model, const Vocabulary& vocabulary,
 // of ten. So many numbers of 16 and more digits are off by their last bit, which decides between
 // two paths with the same pieces in another order.
 double read_score(const json& number) {
-  std::array<char, 32> text = {};
   const auto value = number.get<double>();
-  std::to_chars(text.begin(), text.end(), std::abs(value), std::chars_format::scientific);
+  if (std::abs(value) >= 1e15) return value;  // has no digits behind the point
+  std::array<char, 64> text = {};
+  std::to_chars(text.data(), text.data() + text.size(), std::abs(value));
   std::uint64_t digits = 0;
-  int exponent = 1;
+  int exponent = 0;
+  bool is_behind_point = false;
   const char* at = text.data();
-  for (; *at != 'e'; ++at) {
-    if (*at == '.') continue;
-    digits = 10 * digits + static_cast<std::uint64_t>(*at - '0');
-    --exponent;
+  for (; *at != '\0' && *at != 'e'; ++at) {
+    if (*at == '.') {
+      is_behind_point = true;
+    } else {
+      digits = 10 * digits + static_cast<std::uint64_t>(*at - '0');
+      exponent -= is_behind_point;
+    }
   }
-  exponent += std::atoi(at + 1);
+  if (*at == 'e') exponent += std::atoi(at + 1);
   double power = std::numeric_limits<double>::infinity();
   static_cast<void>(read_number(concat("1e", std::abs(exponent)), power));
   const auto whole = static_cast<double>(digits);

@@ -216,7 +216,7 @@ TEST_CASE("an invalid line is refused, and ends a talk that is read from a file"
       {"/set top-k x", {"top_k", "0 to 1000000000", "'x'"}},
       {"/set top_k " + std::string(2 << 20, 'x'), {"xxx...'"}},
       {"/set keep 1000000001", {"keep", "0 to 1000000000", "'1000000001'"}},
-      {"/set seed 18446744073709551616", {"seed", "0 to 18446744073709551615"}},
+      {"/set seed 18446744073709551616", {"seed", "from -9223372036854775808 to 18446744073709551615"}},
       {"/set temperature 1e999", {"temperature"}},
       {"/set suppress_tokens 257", {"suppress_tokens", "257", "0 to 256"}}};
   for (const auto& [line, facts] : cases) check_refused(line + "\n", "", facts);

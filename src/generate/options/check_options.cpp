@@ -11,6 +11,7 @@ namespace {
 
 std::string text_of(double number, bool is_whole) {
   if (!is_whole) return concat(number);
+  if (number < 0) return concat(static_cast<std::int64_t>(number));
   // The nearest double of the largest whole number is one more than this number.
   constexpr auto kMax = std::numeric_limits<std::uint64_t>::max();
   return concat(number < static_cast<double>(kMax) ? static_cast<std::uint64_t>(number) : kMax);
