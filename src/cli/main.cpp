@@ -35,7 +35,6 @@ Commands:
   gpt2 --version, -V   shows the version
 
 Examples:
-  gpt2 "Once upon a time"
   gpt2 download gpt2 && gpt2 -m gpt2 --greedy "The flying machine"
 )";
 

@@ -12,11 +12,11 @@ namespace gpt2::test::requests_chat_test {
 
 namespace {
 
-const Door kStories = {stories()};
+Door of_stories() { return {stories()}; }
 
 json user(const json& content) { return {{"role", "user"}, {"content", content}}; }
 
-json chat(const json& body, const Door& door = kStories) {
+json chat(const json& body, const Door& door = of_stories()) {
   const json found = answer("chat", body, door);
   CAPTURE(body.dump().substr(0, 300), found);
   check_chat(found);
@@ -30,7 +30,7 @@ std::string without_space(const std::string& text) {
 
 // Checks that an answer is the completion of a prompt with these members.
 void check_completes(const json& found, json prompt, const json& members,
-                     const Door& door = kStories) {
+                     const Door& door = of_stories()) {
   const json expected = answer("completions", with({{"prompt", std::move(prompt)}}, members), door);
   CAPTURE(found, expected);
   REQUIRE(found["choices"].size() == 1);
@@ -121,7 +121,7 @@ TEST_CASE("n choices, their log-probabilities, and the same as a stream") {
                                {"n", 3},
                                {"seed", 11},
                                {"logprobs", 4}},
-                              kStories);
+                              of_stories());
   REQUIRE(found["choices"].size() == 3);
   for (std::size_t i = 0; i < 3; ++i) {
     CAPTURE(i);
@@ -142,9 +142,9 @@ TEST_CASE("n choices, their log-probabilities, and the same as a stream") {
       }
     }
   }
-  CHECK(joined_chat(parts("chat", body, kStories)) == found["choices"]);
+  CHECK(joined_chat(parts("chat", body, of_stories())) == found["choices"]);
   const json with_usage = with(body, {{"stream_options", {{"include_usage", true}}}});
-  const std::vector<json> all = parts("chat", with_usage, kStories);
+  const std::vector<json> all = parts("chat", with_usage, of_stories());
   CHECK(joined_chat(all, "null") == found["choices"]);
   CHECK(all.back()["choices"] == json::array());
   CHECK(all.back()["usage"] == found["usage"]);

@@ -11,9 +11,9 @@ namespace gpt2::test::requests_choices_test {
 
 namespace {
 
-const Door kStories = {stories()};
+Door of_stories() { return {stories()}; }
 
-json choices_of(const json& body, const Door& door = kStories) {
+json choices_of(const json& body, const Door& door = of_stories()) {
   return answer("choices", body, door);
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("a context may begin with the end-of-text token, or be that token alon
   const json found = choices_of(with(body, {{"add_bos", true}}));
   CHECK(found["best"] == 0);
   CHECK(found == choices_of(with(body, {{"context", "<|endoftext|>"}})));
-  CHECK_FALSE(refusal("choices", body, kStories).is_null());
+  CHECK_FALSE(refusal("choices", body, of_stories()).is_null());
 }
 
 TEST_CASE("without a tokenizer, no number is by byte") {

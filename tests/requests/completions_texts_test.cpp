@@ -20,7 +20,7 @@ namespace gpt2::test::requests_completions_texts_test {
 
 namespace {
 
-const Door kStories = {stories()};
+Door of_stories() { return {stories()}; }
 
 json choices(const json& body, const Door& door = {}) {
   const json found = answer("completions", body, door);
@@ -116,7 +116,7 @@ TEST_CASE("what is drawn is what the library draws") {
     GenerationOptions options = defaults();
     options.top_logprobs = 3;
     set(options);
-    const json found = answer("completions", json::parse(text), kStories);
+    const json found = answer("completions", json::parse(text), of_stories());
     REQUIRE(found["choices"].size() == 2);
     std::size_t tokens = 0;
     for (std::size_t i = 0; i < 2; ++i) {
@@ -127,13 +127,13 @@ TEST_CASE("what is drawn is what the library draws") {
       tokens += expected.tokens.size();
     }
     CHECK(found["usage"]["completion_tokens"] == tokens);
-    CHECK(joined(parts("completions", json::parse(text), kStories)) == found["choices"]);
+    CHECK(joined(parts("completions", json::parse(text), of_stories())) == found["choices"]);
   }
 }
 
 TEST_CASE("a seed may be random") {
   const json body = {{"prompt", "One"}, {"max_tokens", 30}};
-  const auto drawn = [&](const json& more, const Door& door = kStories) {
+  const auto drawn = [&](const json& more, const Door& door = of_stories()) {
     return choices(with(body, more), door)[0]["text"];
   };
   CHECK(drawn({{"seed", "random"}}) != drawn({{"seed", "random"}}));
@@ -150,7 +150,7 @@ TEST_CASE("prompts are texts, token ids, or lists of these") {
   for (const json& list : {json{"Tom", "The cat sat"}, json{tom, cat}, json{"Tom", cat}}) {
     CAPTURE(list);
     const json body = {{"prompt", list}, {"num_return_sequences", 2}, {"return_token_ids", true}};
-    const json found = answer("completions", body, kStories);
+    const json found = answer("completions", body, of_stories());
     REQUIRE(found["choices"].size() == 4);
     // Choice i of the answer is the sequence i of the seed.
     for (std::size_t i = 0; i < 4; ++i) {
@@ -183,7 +183,7 @@ TEST_CASE("best_of returns the texts whose tokens have the highest mean log-prob
                                {"best_of", 6},
                                {"return_token_ids", true},
                                {"logit_bias", {{"4095", bias}}}},
-                              kStories);
+                              of_stories());
     REQUIRE(found["choices"].size() == 2);
     for (std::size_t i = 0; i < std::min<std::size_t>(2, all.size()); ++i) {
       CHECK(found["choices"][i]["index"] == i);
@@ -202,7 +202,7 @@ TEST_CASE("beams are those of the library") {
                   {.beams = {.num_beams = 4, .num_return_sequences = 3, .length_penalty = 0.5},
                    .max_new_tokens = 12,
                    .tokenizer = stories().tokenizer});
-  json found = choices(body, kStories);
+  json found = choices(body, of_stories());
   REQUIRE(found.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(found[i]["index"] == i);
@@ -210,7 +210,7 @@ TEST_CASE("beams are those of the library") {
   }
   json other = body;
   other.erase("n");
-  CHECK(choices(with(other, {{"num_return_sequences", 3}, {"pad_token_id", 5}}), kStories) ==
+  CHECK(choices(with(other, {{"num_return_sequences", 3}, {"pad_token_id", 5}}), of_stories()) ==
         found);
   const json never = {
       {"prompt", "a"}, {"num_beams", 2}, {"early_stopping", "never"}, {"max_tokens", 3}};
@@ -228,7 +228,7 @@ TEST_CASE("echo and logprobs score a prompt, as an evaluation harness asks for i
                        {"logprobs", 5},
                        {"temperature", 0},
                        {"max_tokens", max_tokens}};
-    const json found = choices(body, kStories);
+    const json found = choices(body, of_stories());
     GenerationOptions options = defaults();
     options.max_new_tokens = max_tokens, options.sampling.temperature = 0;
     options.top_logprobs = 5;
@@ -242,7 +242,7 @@ TEST_CASE("echo and logprobs score a prompt, as an evaluation harness asks for i
       const TokenLogprob& one = i < ids.size() ? scores[i] : after.logprobs[i - ids.size()];
       CHECK(numbers[i].get<float>() == one.logprob);
     }
-    CHECK(joined(parts("completions", body, kStories)) == found);
+    CHECK(joined(parts("completions", body, of_stories())) == found);
   }
 }
 
@@ -272,10 +272,10 @@ TEST_CASE("text_offset counts each U+FFFD of a text whose tokens are parts of ch
                        {"logprobs", 0},
                        {"max_tokens", 2},
                        {"logit_bias", {{ids_of(byte)[0].dump(), 100}}}};
-    const json found = choices(body, kStories);
+    const json found = choices(body, of_stories());
     CHECK(found[0]["logprobs"]["text_offset"] == offsets);
     CHECK(characters(found[0]["text"]) == static_cast<std::size_t>(offsets.back()) + 1);
-    CHECK(joined(parts("completions", body, kStories)) == found);
+    CHECK(joined(parts("completions", body, of_stories())) == found);
   }
 }
 

@@ -15,10 +15,10 @@ namespace gpt2::test::requests_embeddings_test {
 
 namespace {
 
-const Door kStories = {stories()};
+Door of_stories() { return {stories()}; }
 
 json embeddings(const json& body) {
-  const json found = answer("embeddings", body, kStories);
+  const json found = answer("embeddings", body, of_stories());
   check_shape(found, "object:string data:array model:string usage:object");
   CHECK(found["object"] == "list");
   CHECK(found["model"] == "m");

@@ -20,7 +20,7 @@ namespace gpt2::test::requests_generate_test {
 
 namespace {
 
-const Door kStories = {stories()};
+Door of_stories() { return {stories()}; }
 
 // The only record of an answer.
 json record(const json& body, const Door& door = {}) {
@@ -80,7 +80,7 @@ TEST_CASE("a record has the text, its tokens, and why it ended") {
 TEST_CASE("without options, the text is that of the command") {
   const GenerationResult expected =
       written("Once", {.sampling = {.temperature = 0.8f, .top_k = 40}});  // 256 tokens
-  const json found = record({{"prompt", "Once"}}, kStories);
+  const json found = record({{"prompt", "Once"}}, of_stories());
   CHECK(found["token_ids"] == expected.tokens);
   CHECK(found["finish_reason"] == name_of(expected.finish_reason));
 }
@@ -92,7 +92,7 @@ TEST_CASE("greedy texts are those of PyTorch") {
                                {"do_sample", false},
                                {"ignore_eos", true},
                                {"max_new_tokens", golden["greedy_ids"].size()}},
-                              kStories);
+                              of_stories());
     CHECK(found["prompt_tokens"] == golden["prompt_ids"].size());
     CHECK(found["token_ids"] == golden["greedy_ids"]);
     CHECK(found["text"] == golden["greedy_text"]);
@@ -115,7 +115,7 @@ TEST_CASE("texts have the number of their prompt and of their sequence") {
 
 TEST_CASE("a seed that was drawn is in the record, so that the text can be repeated") {
   const json body = {{"prompt", "One"}, {"max_new_tokens", 30}};
-  for (const Door& door : {kStories, Door{stories(), {{"seed", "random"}}}}) {
+  for (const Door& door : {of_stories(), Door{stories(), {{"seed", "random"}}}}) {
     const bool is_default = !door.defaults.empty();
     const json drawn = record(is_default ? body : with(body, {{"seed", "random"}}), door);
     const json again = record(with(body, {{"seed", drawn["seed"]}}), door);
@@ -170,7 +170,7 @@ TEST_CASE("drafts change the speed, not the text") {
                      {"max_new_tokens", 40},
                      {"seed", 7},
                      {"hash_logits", true}};
-  const json plain = record(body, kStories);
+  const json plain = record(body, of_stories());
   const GenerationResult expected =
       written(body["prompt"], {.max_new_tokens = 40,
                                .sampling = {.temperature = 0.8f, .top_k = 40, .seed = 7},
@@ -180,7 +180,7 @@ TEST_CASE("drafts change the speed, not the text") {
   for (const json& more :
        {json{{"prompt_lookup", true}},
         json{{"prompt_lookup", true}, {"constant_draft", true}, {"max_draft_tokens", 3}}}) {
-    const json drafted = record(with(body, more), kStories);
+    const json drafted = record(with(body, more), of_stories());
     CHECK(drafted["token_ids"] == plain["token_ids"]);
     CHECK(drafted["stats"]["logits_hash"] == plain["stats"]["logits_hash"]);
     CHECK(drafted["stats"]["drafted_tokens"] > 0);
@@ -201,7 +201,7 @@ TEST_CASE("beams have scores in place of seeds and sequences") {
                              {"n", 2},
                              {"max_new_tokens", 6},
                              {"hash_logits", true}},
-                            kStories);
+                            of_stories());
   BeamSearchOptions options = {.beams = {.num_beams = 3, .num_return_sequences = 2},
                                .max_new_tokens = 6,
                                .tokenizer = stories().tokenizer,

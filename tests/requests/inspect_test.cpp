@@ -15,10 +15,10 @@ namespace gpt2::test::requests_inspect_test {
 
 namespace {
 
-const Door kStories = {stories()};
+Door of_stories() { return {stories()}; }
 const std::string kText = "The cat sat. The cat";
 
-json report(const json& more = json::object(), const Door& door = kStories) {
+json report(const json& more = json::object(), const Door& door = of_stories()) {
   return answer("inspect", with({{"prompt", kText}}, more), door);
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("changes do what they say") {
 
 TEST_CASE("the page has the report and the vectors of the text") {
   const std::string hostile = "</script><script>alert(1)</script><!--";
-  const std::string page = answer("inspect_page", {{"prompt", hostile}}, kStories);
+  const std::string page = answer("inspect_page", {{"prompt", hostile}}, of_stories());
   CHECK(page.starts_with("<!doctype html>"));
   CHECK(page.find("alert(1)<") == std::string::npos);
   CHECK(page.find("src=") == std::string::npos);
@@ -154,7 +154,7 @@ TEST_CASE("the page has the report and the vectors of the text") {
   CHECK(data["attention"].get<std::string>().size() == attention);
   // The page always has the attention weights.
   const json body = {{"prompt", hostile}, {"attention", false}};
-  CHECK(answer("inspect_page", body, kStories) == page);
+  CHECK(answer("inspect_page", body, of_stories()) == page);
 }
 
 TEST_CASE("what cannot be inspected is refused by name") {

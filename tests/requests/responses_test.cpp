@@ -10,7 +10,7 @@ namespace gpt2::test::requests_responses_test {
 
 namespace {
 
-const Door kStories = {stories()};
+Door of_stories() { return {stories()}; }
 
 // Checks a response, and returns its message.
 json message_of(const json& response) {
@@ -35,12 +35,12 @@ json message_of(const json& response) {
 }  // namespace
 
 TEST_CASE("a response is the message that a chat has") {
-  const json found =
-      answer("responses", {{"input", "Hello"}, {"max_output_tokens", 20}, {"seed", 3}}, kStories);
+  const json found = answer(
+      "responses", {{"input", "Hello"}, {"max_output_tokens", 20}, {"seed", 3}}, of_stories());
   const json chat = answer(
       "chat",
       {{"messages", {{{"role", "user"}, {"content", "Hello"}}}}, {"max_tokens", 20}, {"seed", 3}},
-      kStories);
+      of_stories());
   CHECK(message_of(found)["content"][0]["text"] == chat["choices"][0]["message"]["content"]);
   CHECK(found["usage"]["input_tokens"] == chat["usage"]["prompt_tokens"]);
   CHECK(found["usage"]["output_tokens"] == 20);
@@ -65,14 +65,14 @@ TEST_CASE("instructions, messages and their parts are the messages of a chat") {
       {"temperature", 0},
       {"top_p", 1},
       {"stop", " think"}};
-  const json found = answer("responses", body, kStories);
+  const json found = answer("responses", body, of_stories());
   const json expected =
       answer("completions",
              {{"prompt", "Be kind.\n\nUser: Hi\nAssistant: Oh\nUser: Who?\nAssistant:"},
               {"temperature", 0},
               {"max_tokens", 512},
               {"stop", {" think", "\nUser:"}}},
-             kStories);
+             of_stories());
   CHECK(message_of(found)["content"][0]["text"] == expected["choices"][0]["text"]);
   CHECK(found["usage"]["output_tokens"] == expected["usage"]["completion_tokens"]);
   CHECK(found["status"] == "completed");
@@ -88,7 +88,7 @@ TEST_CASE("instructions, messages and their parts are the messages of a chat") {
                                  "safety_identifier", "stream_options", "max_tool_calls"}) {
     more[name] = {{"any", 1}};
   }
-  CHECK(answer("responses", with(body, more), kStories) == found);
+  CHECK(answer("responses", with(body, more), of_stories()) == found);
 }
 
 TEST_CASE("truncation says whether a long input loses its beginning") {
@@ -102,8 +102,8 @@ TEST_CASE("truncation says whether a long input loses its beginning") {
 
 TEST_CASE("the events of a stream have the parts of the whole response") {
   const json body = {{"input", "Tell me a story"}, {"max_output_tokens", 25}, {"seed", 11}};
-  const json whole = answer("responses", body, kStories);
-  const std::vector<json> events = parts("responses", body, kStories);
+  const json whole = answer("responses", body, of_stories());
+  const std::vector<json> events = parts("responses", body, of_stories());
   std::string types, text;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const json& event = events[i];

@@ -12,12 +12,14 @@ namespace gpt2::test::requests_score_test {
 
 namespace {
 
-const Door kStories = {stories()};
+Door of_stories() { return {stories()}; }
 const std::string kText =
     "Once upon a time there was a cat. The cat was very happy.\n"
     "One day, the cat saw a big dog. The dog said, \"Hello, cat!\"";
 
-json score_of(const json& body, const Door& door = kStories) { return answer("score", body, door); }
+json score_of(const json& body, const Door& door = of_stories()) {
+  return answer("score", body, door);
+}
 
 struct Scored {
   std::vector<std::vector<TokenId>> ids;
