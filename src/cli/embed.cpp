@@ -104,7 +104,9 @@ int embed(const Arguments& arguments) {
   if (!settings.tokens) tokenizer = load_tokenizer(settings.model);
   const RequestContext context = {tokenizer, engine.model().config(), settings.request};
   // A mistake in an option is found before the lines are read.
-  read_arguments(settings.request, [&] { return read_embedding_request({{"text", {0}}}, context); });
+  read_arguments(settings.request, [&] {
+    return read_embedding_request({{"text", {0}}}, context);
+  });
   embed_lines(settings, engine, context);
   return 0;
 }

@@ -210,8 +210,9 @@ int score(const Arguments& arguments) {
         settings.jsonl ? find_tokenizer(settings.model) : load_tokenizer(settings.model);
   }
   // A mistake in an option is found before a text is read.
-  const nlohmann::json example =
-      settings.choices ? nlohmann::json{{"context", {0}}, {"choices", {{0}}}} : nlohmann::json{{"text", {0, 0}}};
+  const nlohmann::json example = settings.choices
+                                     ? nlohmann::json{{"context", {0}}, {"choices", {{0}}}}
+                                     : nlohmann::json{{"text", {0, 0}}};
   read_arguments(settings.request, [&] { return scorer.read(example); });
   if (settings.choices || settings.per_line || settings.jsonl) {
     score_each_line(scorer);

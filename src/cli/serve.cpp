@@ -16,7 +16,6 @@
 #include "cli/options/request_options.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
-#include "gpt2/generation_config.h"
 #include "gpt2/runtime.h"
 #include "serve/server.h"
 
@@ -44,7 +43,7 @@ Examples:
 struct ServeSettings {
   ModelSettings model;
   std::vector<std::string> models;
-  std::optional<ChatForm> chat;  // not set: that of the model's config
+  std::optional<ChatForm> chat;                        // not set: that of the model's config
   nlohmann::json defaults = nlohmann::json::object();  // of requests
   bool has_hf_defaults = false;
   std::string key_file;
@@ -199,13 +198,15 @@ void set_defaults(serve::ServedModel& served, const ServeSettings& settings,
       served.defaults.erase(name);
     }
     if (served.defaults.value("num_beams", 1) > 1) {
-      throw UsageError("--hf-defaults", "the model's generation config sets num_beams, but the "
+      throw UsageError("--hf-defaults",
+                       "the model's generation config sets num_beams, but the "
                        "defaults of a server have no beam search: leave --hf-defaults out");
     }
   }
   merge_request(served.defaults, settings.defaults);
   const nlohmann::json request = {{"prompt", {0}}};
-  read_arguments(settings.defaults, [&] { return read_completion_request(request, served.context()); });
+  read_arguments(settings.defaults,
+                 [&] { return read_completion_request(request, served.context()); });
 }
 
 std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,

@@ -64,7 +64,8 @@ int batch(const Arguments& arguments) {
   const BatchContext context = {engine, draft, tokenizer, settings, chat, hash, input, output};
   // A request with the defaults alone, so that a wrong one is refused now.
   const nlohmann::json request = {{"prompt", {0}}};
-  read_arguments(settings.defaults, [&] { return run_kind("generate").read(request, context.requests()); });
+  read_arguments(settings.defaults,
+                 [&] { return run_kind("generate").read(request, context.requests()); });
   note_interrupts();
   const BatchSummary summary = run_batch(context);
   if (interrupted()) {

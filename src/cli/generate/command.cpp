@@ -48,8 +48,8 @@ CompletionRequest read_request(const GenerateSettings& settings, const std::stri
   note_lost_bytes(request.lost_bytes, prompt.size());
   if (request.truncated != 0) {
     print_error(concat("the prompt has ", request.prompts[0].tokens.size() + request.truncated,
-                       " tokens, but the model takes at most ", config.n_positions,
-                       ": the first ", request.truncated, " are left out"));
+                       " tokens, but the model takes at most ", config.n_positions, ": the first ",
+                       request.truncated, " are left out"));
   }
   if (request.draws_seed && !request.searches()) {
     print_error(concat("to write this text again, give --seed ", request.options.sampling.seed));
@@ -106,16 +106,15 @@ void write_text(const GenerateSettings& settings, const std::optional<Tokenizer>
   const bool has_background =
       settings.model.draft == "auto" && gains_from_draft(model, max_new_tokens);
   if (has_background) request.options.pending_draft = background.future();
-  const std::size_t room =
-      request.prompts[0].tokens.size() + std::min(max_new_tokens, n_positions);
+  const std::size_t room = request.prompts[0].tokens.size() + std::min(max_new_tokens, n_positions);
   Session session =
       state ? *std::move(state) : Session(engine, {.max_tokens = std::min(room, n_positions)});
   const auto start_draft = [&] {
     if (has_background) background.start();
   };
-  const GenerationResult result = write_texts(engine, &session, tokenizer, settings,
-                                              std::move(request), prompt, start_draft)
-                                      .last;
+  const GenerationResult result =
+      write_texts(engine, &session, tokenizer, settings, std::move(request), prompt, start_draft)
+          .last;
   if (result.finish_reason == FinishReason::context_full) {
     print_error(concat("the text ends here: the context of ", n_positions, " tokens is full"));
   }
@@ -169,7 +168,8 @@ int generate(const Arguments& arguments) {
   const std::string prompt = read_text(settings);
   CompletionRequest request = read_request(settings, prompt, tokenizer, engine, state);
   if (draft) read_arguments({{"draft", true}}, [&] { request.set_draft(*draft); });
-  const std::string shown = tokenizer ? prompt : join(parse_tokens(prompt, model.config().vocab_size));
+  const std::string shown =
+      tokenizer ? prompt : join(parse_tokens(prompt, model.config().vocab_size));
   if (request.searches() || request.n > 1) {
     write_several(settings, tokenizer, engine, std::move(request), shown);
   } else {

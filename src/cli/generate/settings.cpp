@@ -1,8 +1,6 @@
 #include "cli/generate/settings.h"
 
 #include "cli/options/request_options.h"
-#include "gpt2/generation_config.h"
-#include "requests/answer/own_form.h"
 
 namespace gpt2::cli {
 namespace {

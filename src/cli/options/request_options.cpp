@@ -182,16 +182,17 @@ void add_writing_options(Options& options, json& request, bool of_one_text) {
 void add_beam_options(Options& options, json& request) {
   for_each_beam_field([&](const auto& field) {
     if (std::string_view(field.name) == "num_return_sequences") return;
-    const auto by_default = OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>::write(
-        BeamOptions().*field.member);
+    const auto by_default =
+        OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>::write(BeamOptions().*
+                                                                                 field.member);
     add_row(options, field, by_default, request);
   });
 }
 
 Option& add_samples(Options& options, json& request, const std::string& help) {
   const auto set = [&request](const std::string& text) {
-    request["num_return_sequences"] = Options::parse_number<std::size_t>(
-        "--samples", text, {1, GenerationConfig::kMaxSamples});
+    request["num_return_sequences"] =
+        Options::parse_number<std::size_t>("--samples", text, {1, GenerationConfig::kMaxSamples});
   };
   return options.add("--num-return-sequences,--samples", "N", help + " (default 1)", set);
 }
@@ -205,8 +206,9 @@ void add_hf_defaults(Options& options, bool& has_hf_defaults) {
 // Besides the member that the error is about, messages name other members in quotes.
 void refuse_request(const RequestError& error, const json& given) {
   std::string message = error.what();
+  const std::size_t at = message.find(error.param());
   const bool is_given = given.contains(name_of_table(error.param()));
-  if (const std::size_t at = message.find(error.param()); is_given) {
+  if (is_given && at != message.npos) {
     message.replace(at, error.param().size(), option_of(error.param()));
   }
   for (std::size_t begin = 0; (begin = message.find('"', begin)) != message.npos; ++begin) {
@@ -225,8 +227,8 @@ void set_option(json& request, const std::string& name, const std::string& value
       request["seed"] = value;
       return;
     }
-    const OptionForm form = OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>::form(
-        field.range);
+    const OptionForm form =
+        OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>::form(field.range);
     json changed = json::object();  // the values of a list replace those before
     for (const std::string& word : words_in(field.name, form, value)) {
       if (add_word(changed, field, word)) continue;

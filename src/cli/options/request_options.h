@@ -15,7 +15,8 @@
 #include "requests/read/options.h"
 
 // Options that put members into a request, which is a JSON object in the names of the table. What
-// an option may be is checked when the request is read; here, only whether a word is a value at all.
+// an option may be is checked when the request is read; here, only whether a word is a value at
+// all.
 
 namespace gpt2::cli {
 
@@ -98,8 +99,8 @@ auto read_arguments(const nlohmann::json& given, const Read& read) -> decltype(r
 // top-k.
 
 /// Puts an option into the request. A switch may have the value "". A list takes all its values at
-/// once; texts may be strings of JSON, such as "\n" "Tom:". Throws Error for a name that is unknown,
-/// and for a value that the option cannot have.
+/// once; texts may be strings of JSON, such as "\n" "Tom:". Throws Error for a name that is
+/// unknown, and for a value that the option cannot have.
 void set_option(nlohmann::json& request, const std::string& name, const std::string& value);
 
 /// Erases an option from the request. Throws Error for a name that is unknown.

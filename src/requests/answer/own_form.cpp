@@ -131,7 +131,8 @@ Json option_list(bool is_own, const nlohmann::json& defaults) {
   Json rows = Json::array();
   for_each_option([&](const auto& field) {
     using Values = decltype(options_of(field));
-    rows.push_back(row_json(field, defaults, part_of<Values>(built_in), part_of<Values>(of_command)));
+    rows.push_back(
+        row_json(field, defaults, part_of<Values>(built_in), part_of<Values>(of_command)));
   });
   return rows;
 }

@@ -104,11 +104,12 @@ class ResponsesAnswer : public AnswerForm {
     Json response =
         response_of(status, Json::array({message(status, Json::array({content(text)}))}));
     if (!is_complete) response["incomplete_details"] = {{"reason", "max_output_tokens"}};
-    response["usage"] = {{"input_tokens", prompt_tokens},
-                         {"input_tokens_details", {{"cached_tokens", 0}, {"cache_write_tokens", 0}}},
-                         {"output_tokens", tokens},
-                         {"output_tokens_details", {{"reasoning_tokens", 0}}},
-                         {"total_tokens", prompt_tokens + tokens}};
+    response["usage"] = {
+        {"input_tokens", prompt_tokens},
+        {"input_tokens_details", {{"cached_tokens", 0}, {"cache_write_tokens", 0}}},
+        {"output_tokens", tokens},
+        {"output_tokens_details", {{"reasoning_tokens", 0}}},
+        {"total_tokens", prompt_tokens + tokens}};
     return response;
   }
 

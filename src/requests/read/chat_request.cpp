@@ -67,7 +67,8 @@ std::string read_content(const json& content, const std::string& name,
   return text;
 }
 
-std::vector<TokenId> dialog(const std::vector<Message>& messages, TokenReader& reader, TokenId end) {
+std::vector<TokenId> dialog(const std::vector<Message>& messages, TokenReader& reader,
+                            TokenId end) {
   std::vector<TokenId> tokens;
   for (const auto& [role, content] : messages) {
     const std::vector<TokenId> turn = reader.read(content);

@@ -57,7 +57,8 @@ void check_effects(Members& members, const CompletionRequest& request) {
 
 void read_beams(Members& members, CompletionRequest& request, const RequestContext& context) {
   read_beam_options(members, request.beams);
-  // A default of the number of texts counts where they differ, and not in a search of the request's.
+  // A default of the number of texts counts where they differ, and not in a search of the
+  // request's.
   const bool is_greedy = request.options.sampling.temperature == 0.0f && !request.searches();
   const bool has_one_text = context.session || is_greedy || members.has("num_beams");
   if (has_one_text && !members.has("num_return_sequences")) request.n = 1;
@@ -110,10 +111,10 @@ void read_settings(Members& members, CompletionRequest& request, const RequestCo
 // Reads "prompt" or, in our own requests, "token_ids". OpenAI's default of a prompt that is null is
 // the end-of-text token, which begins a new text.
 std::vector<std::vector<TokenId>> read_prompts(const json& body, Members& members,
-                                               TokenReader& reader, std::size_t most,
-                                               bool is_own) {
+                                               TokenReader& reader, std::size_t most, bool is_own) {
   if (is_own && members.has("token_ids")) return {reader.read_member(members, "prompt")};
-  if (body.contains("prompt") && !members.has("prompt")) return std::vector(1, std::vector<TokenId>());
+  if (body.contains("prompt") && !members.has("prompt"))
+    return std::vector(1, std::vector<TokenId>());
   return reader.read_list(members.need("prompt"), "prompt", most);
 }
 
