@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes the man pages of the gpt2 command, gpt2(1) and one for each of its commands, generated from
-# the output of --help all:
+# the output of --help-all:
 #
 #   man_pages.sh PROGRAM DIRECTORY
 set -euo pipefail
@@ -87,7 +87,7 @@ mapfile -t commands < <(sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p' <<<"$he
 } >"$directory/gpt2.1"
 
 for command in "${commands[@]}"; do
-  help="$("$program" "$command" --help all)"
+  help="$("$program" "$command" --help-all)"
   {
     begin "gpt2-$command" "$(head -n 1 <<<"$help")"
     printf '.SH SYNOPSIS\n'

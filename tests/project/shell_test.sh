@@ -29,7 +29,7 @@ pages="$scratch/man"
 commands="$(gpt2 --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p')"
 for command in $commands; do
   page="$pages/gpt2-$command.1"
-  for option in $(gpt2 "$command" --help all | grep -oE '^  -[^ ]+' | tr ',' ' '); do
+  for option in $(gpt2 "$command" --help-all | grep -oE '^  -[^ ]+' | tr ',' ' '); do
     grep -qF -- "${option//-/\\-}" "$page" || check "man page" "$command $option" "nothing"
   done
 done

@@ -1,4 +1,4 @@
-# Completion of the gpt2 command for bash. The commands and options are those that --help all lists, so
+# Completion of the gpt2 command for bash. The commands and options are those that --help-all lists, so
 # that they are always those of the installed version.
 #
 # It is installed where bash-completion finds it. Without bash-completion, source this file.
@@ -35,7 +35,7 @@ _gpt2() {
   if [[ $COMP_CWORD -gt 1 && " ${commands//$'\n'/ } " == *" ${COMP_WORDS[1]} "* ]]; then
     command=${COMP_WORDS[1]}
   fi
-  help=$(COLUMNS=100 "$program" "$command" --help all 2>/dev/null)
+  help=$(COLUMNS=100 "$program" "$command" --help-all 2>/dev/null)
   [[ $previous == -* ]] && values=$(_gpt2_values "$help" "$previous")
   if [[ $previous == -m || $previous == --model ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_gpt2_models "$program")" -- "$current"

@@ -1,4 +1,4 @@
-# Completion of the gpt2 command for fish. The commands and options are those that --help all lists, so
+# Completion of the gpt2 command for fish. The commands and options are those that --help-all lists, so
 # that they are always those of the installed version.
 
 # Prints "name<tab>description" for each command.
@@ -16,7 +16,7 @@ end
 
 # Prints "--option<tab>description" for each option of that command.
 function __gpt2_options
-    COLUMNS=100 gpt2 (__gpt2_command) --help all 2>/dev/null |
+    COLUMNS=100 gpt2 (__gpt2_command) --help-all 2>/dev/null |
         string replace -rf '^  (?:(-[a-zA-Z]),)?(--?[a-z-]+)(?: \S+)? *(.*)$' '$2\t$3'
 end
 
@@ -24,7 +24,7 @@ end
 # "--format text|json". A word in capitals stands for other values.
 function __gpt2_values
     set -l option (commandline -opc)[-1]
-    COLUMNS=100 gpt2 (__gpt2_command) --help all 2>/dev/null |
+    COLUMNS=100 gpt2 (__gpt2_command) --help-all 2>/dev/null |
         string replace -rf -- '^  (?:-[a-zA-Z],)?'$option' (\w+(?:\|\w+)+).*$' '$1' |
         string split '|' | string match -rv '^[A-Z]+$'
 end

@@ -175,16 +175,11 @@ class Options::Parser {
   // Returns the option of -n5.
   Option* find_short(const std::string& word) const {
     Option* const option = word.starts_with("--") ? nullptr : options_.find(word.substr(0, 2));
-    return option != nullptr && option->takes_value() && !option->may_lack_value ? option : nullptr;
+    return option != nullptr && option->takes_value() ? option : nullptr;
   }
 
   std::string next_value(const Option& option) {
-    const bool is_last = at_ + 1 == words_.size();
-    if (option.may_lack_value &&
-        (is_last || words_[at_ + 1] == "--" || is_option(words_[at_ + 1]))) {
-      return "";
-    }
-    if (!is_last) return words_[++at_];
+    if (at_ + 1 < words_.size()) return words_[++at_];
     throw UsageError(option.name() + " expects a value: " + option.name() + ' ' + option.form);
   }
 
@@ -212,16 +207,14 @@ class Options::Parser {
 };
 
 void Options::parse(const Arguments& arguments) {
-  const bool is_short = !common_.empty();
-  Option& wants_help =
-      add("-h,--help", is_short ? "[all]" : "",
-          is_short ? "Print this and exit; all: with all options" : "Print this and exit",
-          [](const std::string&) {});
-  wants_help.may_lack_value = is_short;
+  const auto nothing = [](const std::string&) {};
+  const char* const help_on_all = common_.empty() ? "" : "Print the help on all options and exit";
+  const Option& all = add("--help-all", "", help_on_all, nothing);
+  const Option& common = add("-h,--help", "", "Print this and exit", nothing);
   Parser parser(*this, arguments);
   parser.run();
-  if (wants_help.is_given()) {
-    write_stdout(help(!is_short || wants_help.values.back() == "all"));
+  if (all.is_given() || common.is_given()) {
+    write_stdout(help(all.is_given() || common_.empty()));
     throw HelpPrinted();
   }
   for (const Option& option : options_) {
@@ -235,7 +228,7 @@ std::string Options::help(bool with_all) const {
   const auto help_on = [](const Option& option) {
     std::string name = "  " + option.names;
     if (!option.is_argument() && !option.form.empty()) name += ' ' + option.form;
-    return described(name, option.help);
+    return option.help.empty() ? "" : described(name, option.help);
   };
   std::string text = filled_paragraphs(summary_) + "\nUsage: " + command_ + " [OPTIONS]";
   std::string arguments;
@@ -255,7 +248,6 @@ std::string Options::help(bool with_all) const {
     for (const Option& option : options_) {
       if (std::ranges::count(common_, option.name()) != 0) text += help_on(option);
     }
-    text += help_on(options_.back());  // --help
     return text + '\n' + filled_paragraphs(details_.substr(details_.find("Examples:")));
   }
   for (const std::string& group : groups) {

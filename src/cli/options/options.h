@@ -40,7 +40,7 @@ struct HelpPrinted {};
 struct Option {
   std::string names;  ///< the short name if there is one, a comma, and the long name
   std::string form;   ///< how the help shows its value: "N"; "" for a switch and for an argument
-  std::string help;
+  std::string help;   ///< "": the option is not listed
 
   /// Stores the value, or throws UsageError.
   std::function<void(const std::string& value)> set;
@@ -51,7 +51,6 @@ struct Option {
                                            ///< does nothing
   bool is_required = false;
   bool is_repeatable = false;
-  bool may_lack_value = false;  ///< if no word follows, or if the next word is an option
 
   std::vector<std::string> values = {};  ///< those of the command line; "true" for a switch
 
@@ -136,7 +135,7 @@ class Options {
   /// All of them, in the order in which they were added.
   [[nodiscard]] const std::deque<Option>& all() const { return options_; }
 
-  /// The help shows only these options and the examples at the end of the details. `--help all`
+  /// The help shows only these options and the examples at the end of the details. `--help-all`
   /// shows everything.
   void set_common(std::vector<std::string> names) { common_ = std::move(names); }
 
