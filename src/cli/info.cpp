@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/model.h"
 #include "cli/terminal/console.h"
+#include "formats/model_files.h"
 #include "gpt2/error.h"
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
@@ -50,6 +51,17 @@ std::vector<std::string> lists_of_cpus() {
   return lists;
 }
 
+// Adds what is the same for all models.
+Json with_machine(Json json) {
+  json["isa"] = isa_name();
+  json["usable_isas"] = available_isas();
+  json["walks"] = measures_walks() ? "measured" : "fixed";
+  json["threads"] = thread_count();
+  json["threads_from"] = thread_count_source();
+  json["thread_cpus"] = lists_of_cpus();
+  return json;
+}
+
 Json describe(const Model& model, const std::filesystem::path& path, const Json& warnings) {
   const ModelDescription& description = model.description();
   const Config& config = model.config();
@@ -71,12 +83,6 @@ Json describe(const Model& model, const std::filesystem::path& path, const Json&
             {"read_for_each_token_bytes", model.bytes_per_token()},
             {"int4_draft_bytes", draft_bytes(model)}}},
           {"tokenizer", nullptr},
-          {"isa", isa_name()},
-          {"usable_isas", available_isas()},
-          {"walks", measures_walks() ? "measured" : "fixed"},
-          {"threads", thread_count()},
-          {"threads_from", thread_count_source()},
-          {"thread_cpus", lists_of_cpus()},
           {"warnings", warnings}};
 }
 
@@ -125,8 +131,8 @@ std::string rows(const Json& json) {
     text += name + words(value) + '\n';
   };
   for (const auto& [name, value] : json.items()) {
-    if (name == "warnings") {
-      for (const Json& warning : value) add("warning", warning);
+    if (name == "warnings" || name == "models") {
+      for (const Json& one : value) add(name.substr(0, name.size() - 1), one);
     } else if (name == "walks") {
       add(name, value == "measured" ? "measured while it writes; 'gpt2 bench' shows the fastest"
                                     : "fixed, by GPT2_TUNE=off or because the isa has only one");
@@ -142,16 +148,27 @@ std::string rows(const Json& json) {
 int info(const Arguments& arguments) {
   ModelSettings settings;
   bool as_json = false;
-  Options options("gpt2 info", "Shows a model's files, config, size, memory use and tokenizer",
+  Options options("gpt2 info",
+                  "Shows a model's files, config, size, memory use and tokenizer; without a model, "
+                  "the names of those that are there",
                   kInfoDetails);
-  add_model_option(options, settings.name);
+  add_model_option(options, settings.name).help = "A directory, a file in it, or a name";
   add_base_option(options, settings.base);
   add_tokenizer_option(options, settings.tokenizer);
   add_dtype_option(options, settings.dtype);
+  for (const char* const name : {"--base", "--tokenizer", "--dtype"}) {
+    options.at(name).needed = "--model";
+  }
   options.add_switch("--json", as_json, "Print one JSON object, with sizes in bytes");
   add_quiet_option(options);
   options.parse(arguments);
 
+  const auto print = [&](const Json& json) {
+    write_stdout(as_json ? json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n'
+                         : rows(json));
+    return 0;
+  };
+  if (!options.has("--model")) return print(with_machine({{"models", model_names()}}));
   settings.find();
   Json warnings = Json::array();
   const auto tokenizer = try_tokenizer(settings.places.tokenizer, warnings);
@@ -159,9 +176,7 @@ int info(const Arguments& arguments) {
   for (const std::string& warning : model.description().warnings) warnings.push_back(warning);
   Json json = describe(model, settings.path, warnings);
   if (tokenizer) add_tokenizer(json, *tokenizer, model.config().vocab_size);
-  write_stdout(as_json ? json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n'
-                       : rows(json));
-  return 0;
+  return print(with_machine(json));
 }
 
 }  // namespace gpt2::cli

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -179,7 +181,11 @@ std::string name_of_base(const ModelFiles& files) {
   searched += environment("GPT2_MODELS").empty() ? ", $GPT2_MODELS (not set)" : " ($GPT2_MODELS)";
   const std::string name = model.string();
   std::string advice;
-  if (name != GPT2_BUNDLED_MODEL) {
+  if (name == GPT2_BUNDLED_MODEL) {
+    advice =
+        "set $GPT2_MODELS to what 'pkg-config --variable=modelsdir gpt2' prints if this program is "
+        "not installed with it, or ";
+  } else {
     const bool is_short = name.size() <= 100 && stays_below(name);
     advice = concat("fetch it with 'gpt2 download ", is_short ? name : "NAME", "', or ");
   }
@@ -225,6 +231,34 @@ fs::path find_model(const std::string& name) {
     if (directory_exists(directory)) return directory;
   }
   refuse(path, places, cache);
+}
+
+std::vector<std::string> model_names() {
+  std::set<std::string> names;
+  const auto names_in = [](const fs::path& directory) {
+    std::vector<std::string> found;
+    std::error_code error;
+    for (fs::directory_iterator at(directory, error); !error && at != end(at); at.increment(error)) {
+      found.push_back(at->path().filename().string());
+    }
+    return found;
+  };
+  for (const fs::path& place : model_directories()) {
+    std::vector<std::string> found = names_in(place);
+    found.push_back(GPT2_BUNDLED_MODEL);  // which may be inside the program
+    for (const std::string& name : found) {
+      if (is_model_directory(place / path_of(name))) names.insert(name);
+    }
+  }
+  const fs::path cache = huggingface_cache();
+  for (const std::string& repository : names_in(cache)) {
+    constexpr std::string_view kBegin = "models--";
+    if (!repository.starts_with(kBegin)) continue;
+    std::string name = repository.substr(kBegin.size());
+    if (const std::size_t owner = name.find("--"); owner != name.npos) name.replace(owner, 2, "/");
+    if (std::ranges::any_of(snapshots(cache, name), is_model_directory)) names.insert(name);
+  }
+  return {names.begin(), names.end()};
 }
 
 ModelFiles find_base(const ModelFiles& files, const std::string& base) {

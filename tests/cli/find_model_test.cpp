@@ -48,11 +48,12 @@ TEST_CASE("a name is looked for in models/ and in $GPT2_MODELS") {
 
 TEST_CASE("no model in the working directory takes the place of the bundled one") {
   const ModelPlaces places;
-  const Outcome expected = run({"info"}, {.directory = places.root()});
+  const Words info = {"info", "-m", "gpt2-stories"};
+  const Outcome expected = run(info, {.directory = places.root()});
   CHECK(expected.status == 0);
   for (const std::string place : {"models/gpt2-stories", "gpt2-stories"}) {
     places.link(place);
-    const Outcome found = run({"info"}, {.directory = places.root()});
+    const Outcome found = run(info, {.directory = places.root()});
     CHECK(found.out == expected.out);
     CHECK(places.found("./" + place) == "./" + place);
   }
@@ -63,18 +64,37 @@ TEST_CASE("a copied command without its model says where it looked") {
   const std::string root = fs::canonical(directory.path()).string();
   fs::create_directory(root + "/bin");
   fs::copy(command_path(), root + "/bin/gpt2");
-  for (const Words& command : {Words{"x"}, {"info"}}) {
-    const Outcome outcome = run(command, {.directory = "/",
-                                          .environment = {"HOME=" + root, "GPT2_MODELS="},
-                                          .program = root + "/bin/gpt2"});
-    CHECK(outcome.status == 1);
-    CHECK(outcome.out == "");
-    CHECK(outcome.err.starts_with("gpt2: no model 'gpt2-stories': give a path; "));
-    for (const char* const place : {"share/gpt2/models", ".cache/huggingface/hub"}) {
-      CHECK(outcome.err.find((root / fs::path(place)).make_preferred().string()) !=
-            std::string::npos);
-    }
+  const Outcome outcome = run({"x"}, {.directory = "/",
+                                      .environment = {"HOME=" + root, "GPT2_MODELS="},
+                                      .program = root + "/bin/gpt2"});
+  CHECK(outcome.status == 1);
+  CHECK(outcome.out == "");
+  CHECK(outcome.err.starts_with("gpt2: no model 'gpt2-stories': set $GPT2_MODELS to what "));
+  for (const char* const place : {"share/gpt2/models", ".cache/huggingface/hub"}) {
+    CHECK(outcome.err.find((root / fs::path(place)).make_preferred().string()) !=
+          std::string::npos);
   }
+}
+
+TEST_CASE("info without a model lists the models that have a name") {
+  const ModelPlaces places;
+  places.link("models/story");
+  places.write("models/no_model/main.c", "");
+  places.link("mine/fable");
+  for (const std::string name : {"owner--tale", "gpt2"}) {
+    const fs::path repository = "hub/models--" + name;
+    places.link(repository / "snapshots" / kCommit);
+    places.write(repository / "refs/main", kCommit);
+  }
+  places.write("hub/models--owner--unfinished/refs/main", kCommit);
+  const std::string root = places.root().generic_string();
+  const Outcome outcome =
+      run({"info"}, {.directory = places.root(),
+                     .environment = {"HF_HUB_CACHE=" + root + "/hub", "GPT2_MODELS=" + root + "/mine"}});
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out.starts_with("model        fable\nmodel        gpt2\n"
+                                "model        gpt2-stories\nmodel        owner/tale\n"
+                                "model        story\nisa  "));
 }
 
 TEST_CASE("without HOME, no cache is looked for in the working directory") {

@@ -59,8 +59,12 @@ in_zsh() { "$source/tests/project/complete.zsh" "$source/tools/completions" "$1"
 offers() { check "$shell, $1" "$3" "$("in_$shell" "$2" | sort -u | xargs)"; }
 
 # There are no files that a shell could offer.
-mkdir -p "$scratch/models/tiny-one" "$scratch/hub/models--owner--tiny-two" \
-  "$scratch/xdg/huggingface/hub/models--owner--tiny-three" "$scratch/empty"
+mkdir "$scratch/empty"
+for place in models/tiny-one \
+  {hub/models--owner--tiny-two,xdg/huggingface/hub/models--owner--tiny-three}/snapshots/main; do
+  mkdir -p "$scratch/$place"
+  touch "$scratch/$place/config.json"
+done
 export HOME="$scratch/empty"
 cd "$HOME"
 for shell in bash fish zsh; do

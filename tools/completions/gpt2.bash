@@ -15,17 +15,8 @@ _gpt2_values() {
     grep -v '^[A-Z]*$'
 }
 
-# _gpt2_models PROGRAM: prints the names of models: directories where the program looks for them,
-# and those of the HuggingFace cache.
-_gpt2_models() {
-  local cache="${HF_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/huggingface}" bin
-  local hub="${HF_HUB_CACHE:-${HUGGINGFACE_HUB_CACHE:-$cache/hub}}"
-  bin="$(dirname "$(readlink -f "$(type -P "$1")")")"
-  ls -d models/*/ "$bin"/{../share/gpt2/models,../models,../../models}/*/ \
-    ${GPT2_MODELS:+"${GPT2_MODELS/#\~\//$HOME/}"/*/} 2>/dev/null |
-    xargs -rd '\n' -n 1 basename | sort -u
-  ls -d "$hub"/models--* 2>/dev/null | sed -E 's|.*/models--||; s|--|/|'
-}
+# _gpt2_models PROGRAM: prints the names of the models that are there.
+_gpt2_models() { "$1" info 2>/dev/null | sed -n 's/^model  *//p'; }
 
 _gpt2() {
   local program=$1 current=$2 previous=$3 command=generate help values

@@ -29,23 +29,9 @@ function __gpt2_values
         string split '|' | string match -rv '^[A-Z]+$'
 end
 
-# Prints the names of models: directories where gpt2 looks for them, and those of the HuggingFace
-# cache.
+# Prints the names of the models that are there.
 function __gpt2_models
-    set -l bin (dirname (realpath (command -s gpt2)))
-    set -l hub $HOME/.cache/huggingface/hub
-    set -q XDG_CACHE_HOME; and set hub $XDG_CACHE_HOME/huggingface/hub
-    set -q HF_HOME; and set hub $HF_HOME/hub
-    set -q HUGGINGFACE_HUB_CACHE; and set hub $HUGGINGFACE_HUB_CACHE
-    set -q HF_HUB_CACHE; and set hub $HF_HUB_CACHE
-    for place in models $bin/../share/gpt2/models $bin/../models $bin/../../models $GPT2_MODELS
-        for model in $place/*/
-            basename $model
-        end
-    end
-    for model in $hub/models--*/
-        basename $model | string replace models-- '' | string replace -- -- /
-    end
+    gpt2 info 2>/dev/null | string match -rg '^model +(.*)'
 end
 
 complete -c gpt2 -n 'test (count (commandline -opc)) -eq 1' -a '(__gpt2_commands)'
