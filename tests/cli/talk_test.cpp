@@ -287,6 +287,17 @@ TEST_CASE("on a terminal, lines can be edited, and an error does not end the tal
   CHECK(command.wait() == 0);
 }
 
+TEST_CASE("pasted lines are one line, which can be edited", "[terminal]") {
+  Command command({"-i", "-m", alphabet_model(), "-n", "3"}, kTerminal);
+  command.type_after("> ", "\x1b[200~x\rak\x1b[201~\x7f" "b\r");
+  command.read(4);
+  CHECK(command.out == "cde\n");
+  command.type_after("\n> ", "/save " + state() + "\r");
+  command.type_after("\n> ", "\x04");
+  CHECK(command.wait() == 0);
+  CHECK(saved_tokens() == ids("x\nabcde"));
+}
+
 TEST_CASE("a talk on a terminal says what /undo, /save and /load did", "[terminal]") {
   CHECK(shown_after({"ab", "/undo"}).find("0 tokens") != std::string::npos);
   CHECK(shown_after({"ab", "/save " + state()}).find(state()) != std::string::npos);

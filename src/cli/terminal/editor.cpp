@@ -4,8 +4,11 @@
 
 #include <clocale>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <cwchar>
 #include <new>
+#include <string>
 
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
@@ -36,6 +39,30 @@ int read_character(EditLine*, wchar_t* character) {
   return -1;
 }
 
+// A terminal that was asked to puts these before and behind a text that is pasted.
+constexpr const char* kPasteBegin = "\033[200~";
+constexpr const wchar_t* kPasteEnd = L"\033[201~";
+
+// Inserts a pasted text into the line. Its line breaks do not end the line.
+unsigned char paste(EditLine* editor, int) {
+  try {
+    std::wstring text;
+    for (wchar_t c = 0; !text.ends_with(kPasteEnd) && el_wgetc(editor, &c) == 1;) {
+      text += c == L'\r' ? L'\n' : c;
+    }
+    if (text.ends_with(kPasteEnd)) text.resize(text.size() - std::wcslen(kPasteEnd));
+    return el_winsertstr(editor, text.c_str()) == 0 ? CC_REFRESH : CC_ERROR;
+  } catch (const std::bad_alloc&) {  // C cannot pass an exception on
+    return CC_ERROR;
+  }
+}
+
+void mark_pastes(bool marks) {
+  const char* const terminal = std::getenv("TERM");
+  if (terminal == nullptr || std::strcmp(terminal, "dumb") == 0) return;
+  write_stderr(marks ? "\033[?2004h" : "\033[?2004l");
+}
+
 char* prompt(EditLine*) {
   static char text[] = "> ";
   return text;
@@ -54,9 +81,13 @@ struct Editor {
     el_set(editor, EL_PROMPT, prompt);
     el_set(editor, EL_EDITOR, "emacs");
     el_set(editor, EL_GETCFN, read_character);
+    el_set(editor, EL_ADDFN, "paste", "Insert a pasted text", paste);
+    el_set(editor, EL_BIND, kPasteBegin, "paste", nullptr);
     el_source(editor, nullptr);
+    mark_pastes(true);
   }
   ~Editor() {  // the terminal is then as before
+    mark_pastes(false);
     el_end(editor);
     history_end(lines);
   }
