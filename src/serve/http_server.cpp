@@ -47,9 +47,8 @@ struct Connection {
   Exchange* exchange = nullptr;
 };
 
-// Returns the IP address as a text, or "unix" for that of a Unix socket.
+// Returns the IP address as a text.
 std::string address_of(const sockaddr& address) {
-  if (address.sa_family == AF_UNIX) return "unix";
   const socklen_t size = address.sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
   char host[NI_MAXHOST] = "";
   getnameinfo(&address, size, host, sizeof host, nullptr, 0, NI_NUMERICHOST);

@@ -42,7 +42,7 @@ struct HttpLimits {
 /// A request whose connection has taken its answer, or has ended before.
 struct HttpRecord {
   std::string id = {};      ///< that of the answer
-  std::string client = {};  ///< its IP address; "unix" for a client of a Unix socket
+  std::string client = {};  ///< its IP address
   std::string method = {};
   std::string path = {};                   ///< without the query
   int status = kClientGone;                ///< of the answer, if it has begun

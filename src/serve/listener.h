@@ -6,11 +6,10 @@ namespace gpt2::serve {
 
 struct ListenAddress {
   std::string host = "127.0.0.1";
-  int port = 8080;               ///< 0: the system chooses a free one
-  std::string unix_socket = {};  ///< the path of a Unix socket, instead of host and port
+  int port = 8080;  ///< 0: the system chooses a free one
 };
 
-/// A socket that listens. A Unix socket that nobody listens to any more is replaced.
+/// A socket that listens on a port.
 class Listener {
  public:
   /// Throws Error, which says what to do, if the address cannot be used.
@@ -24,27 +23,18 @@ class Listener {
 
   [[nodiscard]] int descriptor() const noexcept { return socket_; }
 
-  /// The address for people and clients: "http://127.0.0.1:8080", or "unix:/run/gpt2.sock".
+  /// The address for people and clients: "http://127.0.0.1:8080".
   [[nodiscard]] const std::string& url() const noexcept { return url_; }
 
-  /// Whether it is a port that only programs on this machine can reach.
+  /// Whether only programs on this machine can reach it.
   [[nodiscard]] bool is_loopback() const noexcept {
     return url_.starts_with("http://127.") || url_.starts_with("http://[::1]") ||
            url_.starts_with("http://[::ffff:127.");
   }
 
-  /// Whether only programs on this machine can reach it.
-  [[nodiscard]] bool is_local() const noexcept {
-    return is_loopback() || url_.starts_with("unix:");
-  }
-
  private:
-  void listen_on_path(const std::string& path);
-  void listen_on_port(const std::string& host, int port);
-
   int socket_ = -1;
   std::string url_;
-  std::string path_;  // of a Unix socket that the destructor removes
 };
 
 }  // namespace gpt2::serve

@@ -34,7 +34,7 @@ class Server {
 
   [[nodiscard]] const std::string& url() const noexcept { return listener_.url(); }
 
-  [[nodiscard]] bool is_local() const noexcept { return listener_.is_local(); }
+  [[nodiscard]] bool is_loopback() const noexcept { return listener_.is_loopback(); }
 
   /// Serves until `ends` returns true; it is asked at least once a second and after each signal.
   /// Then refuses new work, and returns when all open requests have been answered. Those that are

@@ -1,12 +1,7 @@
 // Tests the sockets of gpt2 serve, and how it ends.
 #include <signal.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <cstring>
-#include <filesystem>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -15,7 +10,6 @@
 #include "serve/hostile.h"
 #include "serve/schema.h"
 #include "support/catch.h"
-#include "support/temporary_directory.h"
 #include "support/test_server.h"
 
 namespace gpt2::test::ending_test {
@@ -38,16 +32,6 @@ bool is_refused(const TestServer& server) {
   } catch (const std::runtime_error&) {
     return true;
   }
-}
-
-// A Unix socket to which nobody listens any more.
-void leave_socket(const std::string& path) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  const int one = socket(AF_UNIX, SOCK_STREAM, 0);
-  REQUIRE(bind(one, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-  close(one);
 }
 
 // Ends a server. Returns whether it has said that it is open to other machines.
@@ -215,32 +199,12 @@ TEST_CASE("a port can be used again as soon as the server has ended") {
   }
 }
 
-TEST_CASE("a Unix socket, which the server removes when it ends") {
-  const TemporaryDirectory place;
-  const std::string path = (place.path() / "socket").string();
-  leave_socket(path);
-  TestServer server(alphabet({"--unix", path}));
-  CHECK(server.url() == "unix:" + path);
-  check_serves(server);
-  check_refused({"serve", "--unix", path}, 1, {"cannot listen on " + path});
-  check_serves(server);
-  server.command.send(SIGTERM);
-  CHECK(server.command.wait() == 0);
-  CHECK_FALSE(std::filesystem::exists(path));
-  const std::string file = place.write("file", "what was there").string();
-  check_refused({"serve", "--unix", file}, 1, {file});
-  CHECK(std::filesystem::file_size(file) == 14);
-  check_refused({"serve", "--unix", std::string(200, 'a')}, 1, {"at most 107 bytes"});
-}
-
 TEST_CASE("the server warns if other machines can reach its socket and need no key") {
-  const TemporaryDirectory place;
   for (const auto& [options, warns] : std::vector<std::pair<Words, bool>>{
            {{"--host", "0.0.0.0"}, true},
            {{"--host", "0.0.0.0", "--api-key", "k"}, false},
            {{"--host", "127.0.0.2"}, false},
-           {{"--host", "localhost"}, false},
-           {{"--unix", (place.path() / "socket").string()}, false}}) {
+           {{"--host", "localhost"}, false}}) {
     CAPTURE(options);
     TestServer server(alphabet(options));
     CHECK(has_warned(server.command) == warns);

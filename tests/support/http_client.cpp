@@ -3,7 +3,6 @@
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,17 +22,6 @@ constexpr int kMaxWait = 120'000;  // milliseconds
 void await(int socket, short events) {
   pollfd wanted = {.fd = socket, .events = events, .revents = 0};
   if (poll(&wanted, 1, kMaxWait) != 1) fail("the server took too long");
-}
-
-int connect_unix(const std::string& path) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  const int found = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (connect(found, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-    return found;
-  close(found);
-  fail("no connection to " + path + ": " + std::strerror(errno));
 }
 
 int connect_tcp(const std::string& host, const std::string& port, int receive_buffer) {
@@ -67,6 +55,10 @@ std::vector<std::string> HttpResponse::events() const {
   for (std::size_t begin = 0; begin < body.size();) {
     if (body.compare(begin, 7, "event: ") == 0) begin = body.find('\n', begin) + 1;
     const std::size_t end = body.find("\n\n", begin);
+    if (body.compare(begin, 2, ": ") == 0) {  // a comment
+      begin = end + 2;
+      continue;
+    }
     if (body.compare(begin, kBegin.size(), kBegin) != 0 || end == body.npos) {
       fail("not an event: " + body.substr(begin, 200));
     }
@@ -88,11 +80,7 @@ std::string http_request(std::string_view method, std::string_view path, std::st
 }
 
 HttpClient::HttpClient(const std::string& url, int receive_buffer) {
-  constexpr std::string_view kUnix = "unix:", kHttp = "http://";
-  if (url.starts_with(kUnix)) {
-    socket_ = connect_unix(url.substr(kUnix.size()));
-    return;
-  }
+  constexpr std::string_view kHttp = "http://";
   const std::size_t colon = url.rfind(':');
   std::string host = url.substr(kHttp.size(), colon - kHttp.size());
   if (host.starts_with('[')) host = host.substr(1, host.size() - 2);

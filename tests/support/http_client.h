@@ -33,7 +33,7 @@ struct HttpResponse {
 /// what no client should. Every wait has a time limit, after which it throws std::runtime_error.
 class HttpClient {
  public:
-  /// Connects to "http://HOST:PORT" or to "unix:PATH". Throws std::runtime_error if it cannot.
+  /// Connects to "http://HOST:PORT". Throws std::runtime_error if it cannot.
   /// `receive_buffer`: the size of the system's buffer for received bytes; 0: its own.
   explicit HttpClient(const std::string& url, int receive_buffer = 0);
   ~HttpClient() { close(); }

@@ -16,9 +16,7 @@ constexpr std::chrono::minutes kMaxWait{2};
 
 Words serve_arguments(const Words& options) {
   Words words = {"serve"};
-  const bool has_address =
-      std::ranges::count(options, "--port") != 0 || std::ranges::count(options, "--unix") != 0;
-  if (!has_address) words.insert(words.end(), {"--port", "0"});
+  if (std::ranges::count(options, "--port") == 0) words.insert(words.end(), {"--port", "0"});
   words.insert(words.end(), options.begin(), options.end());
   return words;
 }

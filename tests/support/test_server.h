@@ -10,7 +10,7 @@
 
 namespace gpt2::test {
 
-/// A gpt2 serve that listens on a free port, unless the options have a --port or a --unix.
+/// A gpt2 serve that listens on a free port, unless the options have a --port.
 class TestServer {
  public:
   explicit TestServer(const Words& options = {}, const Surroundings& surroundings = {});
