@@ -78,6 +78,13 @@ std::vector<TokenId> dialog(const std::vector<Message>& messages, TokenReader& r
   return tokens;
 }
 
+// Returns the token that ends each message of a dialog.
+TokenId end_of_message(const std::optional<Tokenizer>& tokenizer, const Config& config) {
+  if (tokenizer && tokenizer->end_of_text()) return *tokenizer->end_of_text();
+  if (!config.eos_token_id.empty()) return config.eos_token_id.front();
+  reject("a dialog needs an end-of-text token behind each message, and the model has none");
+}
+
 std::string transcript(const std::vector<Message>& messages) {
   std::string text;
   for (const auto& [role, content] : messages) {
@@ -97,7 +104,7 @@ std::vector<TokenId> prompt_of(Members& members, const std::vector<Message>& mes
   reader.split_special_tokens = true;
   reader.read_settings(members);
   if (context.chat == ChatForm::transcript) return reader.read(transcript(messages));
-  return dialog(messages, reader, first_token(context.tokenizer, context.config));
+  return dialog(messages, reader, end_of_message(context.tokenizer, context.config));
 }
 
 void read_chat_logprobs(Members& members, CompletionRequest& request) {
