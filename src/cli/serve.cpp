@@ -18,6 +18,7 @@
 #include "cli/terminal/console.h"
 #include "gpt2/runtime.h"
 #include "serve/server.h"
+#include "serve/tokenizer_info.h"
 
 namespace gpt2::cli {
 namespace {
@@ -61,8 +62,6 @@ void add_address_options(Options& options, ServeSettings& settings) {
                    "which only programs on this machine can reach)");
   options.add_number("--port", address.port, {0, 65535},
                      "Listen on this port; 0: any that is free");
-  options.add_file("--unix", address.unix_socket, "Listen on a Unix socket instead").excluded = {
-      "--host", "--port"};
   options
       .add("--api-key", "KEY",
            "Serve only clients that give this key; may be repeated. Also set by GPT2_API_KEY, "
@@ -227,6 +226,12 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
   auto served = std::make_unique<serve::ServedModel>(name, engine, std::move(tokenizer), scheduler);
   set_defaults(*served, settings, of_model.places.config);
   served->chat = settings.chat ? *settings.chat : chat_form_of(of_model.places.config);
+  served->tokenizer_info =
+      serve::tokenizer_info(served->tokenizer, config, of_model.places.tokenizer);
+  if (served->has_unused_chat_template()) {
+    print_error(concat(name, ": the model's chat_template is not used: chats become a transcript, "
+                             "as --chat says"));
+  }
   served->command = command_of(of_model);
   served->created = seconds_of(last_write_time(of_model.path));
   const char* const chat = served->chat == ChatForm::dialog ? "dialog" : "transcript";
@@ -254,7 +259,7 @@ int serve(const Arguments& arguments) {
   }
   serve::Server server(std::move(models), settings.server);
   write_stdout(server.url() + '\n');
-  if (!server.is_local() && settings.server.service.access.keys.empty()) {
+  if (!server.is_loopback() && settings.server.service.access.keys.empty()) {
     print_error(
         "every program that reaches this machine may use the server: --api-key-file gives "
         "it keys");

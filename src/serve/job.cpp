@@ -1,6 +1,7 @@
 #include "serve/job.h"
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -27,6 +28,12 @@ constexpr std::size_t kTextBytes = 4096;    // that a text holds, without its li
 constexpr std::size_t kLogprobBytes = 16;   // of a log-probability and its token
 constexpr std::size_t kMaxWeights = 16
                                     << 20;  // of attention in a page; two bytes each, before base64
+constexpr std::chrono::seconds kMaxSilence{5};  // of a stream; proxies end it after 30 or more
+
+bool is_stream(const Request& request) {
+  const auto* const completion = std::get_if<CompletionRequest>(&request);
+  return completion != nullptr && completion->stream;
+}
 
 // The bytes that one text needs for the lists among its options.
 std::size_t option_bytes(const GenerationOptions& options) {
@@ -149,6 +156,8 @@ void Call::write_event(const Json& event) {
   reply_->write(concat(name, "data: ", json_text(event), "\n\n"));
 }
 
+void Call::write_comment(std::string_view text) { reply_->write(concat(": ", text, "\n\n")); }
+
 void Call::end_stream() {
   prepare_end();
   if (!has_names_) reply_->write("data: [DONE]\n\n");
@@ -197,6 +206,7 @@ std::size_t held_bytes(const Request& request, const ServedModel& model) {
 
 Job::Job(const RunKind& kind, Request request, ServedModel& model, std::shared_ptr<Call> call)
     : call_(std::move(call)),
+      wants_stream_(is_stream(request)),
       run_(make_run(kind, std::move(request),
                     {model.engine,
                      model.scheduler,
@@ -212,6 +222,7 @@ bool Job::advance() {
   for (const Json& part : run_->take_parts()) {
     if (!std::exchange(streams_, true)) call_->begin_stream();
     call_->write_event(part);
+    last_write_ = Clock::now();
   }
   if (goes_on) return false;
   if (!is_wanted()) {
@@ -232,6 +243,13 @@ bool Job::advance() {
     call_->send(200, answer);
   }
   return true;
+}
+
+void Job::end_silence() {
+  if (!wants_stream_ || Clock::now() - last_write_ < kMaxSilence) return;
+  if (!std::exchange(streams_, true)) call_->begin_stream();
+  call_->write_comment("waiting");
+  last_write_ = Clock::now();
 }
 
 }  // namespace gpt2::serve

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "requests/run/run.h"
@@ -40,6 +41,7 @@ class Call {
 
   void begin_stream();
   void write_event(const Json& event);
+  void write_comment(std::string_view text);  ///< which clients skip
   void end_stream();
 
   /// Answers with an error: in a stream that has begun, as an event. Its status is 400 for an
@@ -89,6 +91,10 @@ class Job {
   /// each step of the schedulers. Returns whether the answer is complete.
   bool advance();
 
+  /// Writes a comment to a stream that has been silent for some seconds, because it waits for its
+  /// turn, so that proxies keep its connection.
+  void end_silence();
+
   /// Answers with an error. Called after another function has thrown; nothing is called after it.
   void fail(std::exception_ptr error) noexcept { call_->fail(std::move(error)); }
 
@@ -97,8 +103,10 @@ class Job {
 
  private:
   const std::shared_ptr<Call> call_;
+  const bool wants_stream_;
   const std::unique_ptr<Run> run_;
   bool streams_ = false;  // whether a stream has begun
+  Clock::time_point last_write_ = Clock::now();
 };
 
 }  // namespace gpt2::serve

@@ -9,6 +9,7 @@
 #include "gpt2/engine.h"
 #include "gpt2/scheduler.h"
 #include "gpt2/tokenizer.h"
+#include "requests/answer/json_text.h"
 #include "requests/read/completion_request.h"
 
 namespace gpt2::serve {
@@ -33,8 +34,16 @@ struct ServedModel {
   nlohmann::json defaults = nlohmann::json::object();  ///< of requests; as in RequestContext
   std::int64_t created = 0;               ///< when its files were written, in seconds since 1970
   std::vector<std::string> command = {};  ///< a command that writes the texts of the same model
+  Json tokenizer_info = nullptr;          ///< see serve/tokenizer_info.h
   std::string fingerprint = {};  ///< a hash of the config, the tokens, the logits of a short text
                                  ///< and the form of chats
+
+  /// Whether the files have a template for chats. It is a program, which is not run; for models in
+  /// the dialog form, it would make the same tokens.
+  [[nodiscard]] bool has_unused_chat_template() const {
+    return chat == ChatForm::transcript && tokenizer_info.is_object() &&
+           !tokenizer_info["chat_template"].is_null();
+  }
 
   [[nodiscard]] RequestContext context() const {
     RequestContext context = {tokenizer, config, defaults};

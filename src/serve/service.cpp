@@ -29,6 +29,7 @@ Json model_json(const ServedModel& model) {
           {"created", model.created},
           {"owned_by", "gpt2.cpp"},
           {"max_model_len", model.config.n_positions},
+          {"has_unused_chat_template", model.has_unused_chat_template()},
           {"command", model.command}};
 }
 
@@ -64,6 +65,7 @@ const Service::Route* Service::find_route(const std::string& path) {
         {"/health", "GET", &Service::get_health, nullptr, /*is_open=*/true},
         {"/", "GET", &Service::get_page, nullptr, /*is_open=*/true},
         {"/options", "GET", &Service::get_options},
+        {"/tokenizer_info", "GET", &Service::get_tokenizer_info},
     };
     for (const RunKind& kind : run_kinds()) {
       if (!kind.path.empty()) routes.push_back({kind.path, "POST", nullptr, &kind});
@@ -170,6 +172,12 @@ HttpAnswer Service::get_models(const HttpRequest& request) {
   Json list = Json::array();
   for (const auto& model : models_) list.push_back(model_json(*model));
   return json_answer(200, {{"object", "list"}, {"data", list}});
+}
+
+HttpAnswer Service::get_tokenizer_info(const HttpRequest&) {
+  const ServedModel& model = *models_.front();
+  if (model.tokenizer_info.is_null()) reject("the model ", model.name, " has no tokenizer");
+  return json_answer(200, model.tokenizer_info);
 }
 
 HttpAnswer Service::get_health(const HttpRequest&) {

@@ -62,6 +62,7 @@ class Service {
 
   HttpAnswer get_page(const HttpRequest& request);
   HttpAnswer get_options(const HttpRequest& request);
+  HttpAnswer get_tokenizer_info(const HttpRequest& request);
   HttpAnswer get_models(const HttpRequest& request);
   HttpAnswer get_health(const HttpRequest& request);
   HttpAnswer get_metrics(const HttpRequest& request);

@@ -133,13 +133,16 @@ void Worker::turn() {
   }
   running_.remove_if([](const std::unique_ptr<Job>& job) {
     try {
-      return job->advance();
+      if (job->advance()) return true;
+      job->end_silence();
+      return false;
     } catch (...) {
       job->fail(std::current_exception());
       return true;
     }
   });
   to_compute_.remove_if([](const std::unique_ptr<Job>& job) {
+    job->end_silence();
     if (job->is_wanted()) return false;
     job->give_up();
     return true;

@@ -259,4 +259,17 @@ TEST_CASE("texts beyond --parallel wait for their turn, and leave room when thei
   check_normal(second.receive());
 }
 
+TEST_CASE("a stream that waits for its turn says so in comments, from its first seconds") {
+  const TestServer server(alphabet({"--parallel", "1"}));
+  HttpClient first = server.connect(), second = server.connect();
+  first.send(endless(true));
+  first.await("data: ");
+  nlohmann::json body = kNormal;
+  body["stream"] = true;
+  second.send(http_request("POST", "/v1/completions", body.dump()));
+  second.await(": waiting\n\n");
+  first.close();
+  CHECK(streamed_text(second.receive()) == streamed_text(server.post("/v1/completions", body)));
+}
+
 }  // namespace gpt2::test::access_test

@@ -144,7 +144,8 @@ TEST_CASE("requests choose a model by its name; the first one is the default") {
     // is ours: the words of a command that writes the same texts.
     check_shape(model,
                 "id:string object:string created:integer owned_by:string "
-                "max_model_len:integer command:array");
+                "max_model_len:integer has_unused_chat_template:boolean command:array");
+    CHECK(model["has_unused_chat_template"] == false);
     CHECK(model["id"] == names[i]);
     CHECK(model["object"] == "model");
     CHECK(model["max_model_len"] == (i == 0 ? 512 : 1024));
@@ -201,6 +202,27 @@ TEST_CASE("tokenize and detokenize use the model's tokenizer") {
   CHECK(server().post("/detokenize", {{"tokens", ids}}).json() == json{{"prompt", text}});
   CHECK(server().post("/tokenize", {{"prompt", "ab"}, {"model", "abc"}}).json()["tokens"] ==
         json{97, 98});
+}
+
+TEST_CASE("what the tokenizer's files say, and a chat_template, which is not used") {
+  const json info = {{"tokenizer_class", "GPT2Tokenizer"},
+                     {"bos_token", "<|endoftext|>"},
+                     {"eos_token", "<|endoftext|>"},
+                     {"pad_token", nullptr},
+                     {"chat_template", nullptr}};
+  CHECK(server().get("/tokenizer_info").json() == info);
+  const TemporaryDirectory directory;
+  std::filesystem::copy(bundled::kDirectory, directory.path());
+  directory.write("tokenizer_config.json",
+                  R"({"tokenizer_class": "GPT2TokenizerFast", "pad_token": {"content": "!"}})");
+  directory.write("chat_template.jinja", "{{ messages }}");
+  const TestServer other({"-m", directory.path().string()});
+  json expected = info;
+  expected.update({{"tokenizer_class", "GPT2TokenizerFast"},
+                   {"pad_token", "!"},
+                   {"chat_template", "{{ messages }}"}});
+  CHECK(other.get("/tokenizer_info").json() == expected);
+  CHECK(other.get("/v1/models").json()["data"][0]["has_unused_chat_template"] == true);
 }
 
 TEST_CASE("a model without a tokenizer answers requests of token ids") {

@@ -49,7 +49,7 @@ async function* eventsOf(answer) {
     if (done) return;
     const events = (buffer + value).split("\n\n");
     buffer = events.pop();
-    for (const event of events) yield event.replace(/^data: /, "");
+    for (const event of events) if (event.startsWith("data: ")) yield event.slice(6);
   }
 }
 
