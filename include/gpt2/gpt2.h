@@ -392,22 +392,24 @@ typedef struct gpt2_slice {
 /// attention_weights. gpt2_describe has the names. (observer.h)
 typedef int32_t gpt2_observed;
 enum {
-  GPT2_OBSERVED_EMBEDDINGS = 0,         ///< (n_embd) wte + wpe
-  GPT2_OBSERVED_LN_1_STATISTICS = 1,    ///< (3) mean, variance and rstd of the input of ln_1
-  GPT2_OBSERVED_ATTENTION_WEIGHTS = 2,  ///< (keys) one head's weights of the tokens up to this one
-  GPT2_OBSERVED_HEAD_OUTPUTS = 3,       ///< (n_embd) all heads, side by side: the input of c_proj
-  GPT2_OBSERVED_ATTN_OUTPUT = 4,        ///< (n_embd) the output of attention
-  GPT2_OBSERVED_LN_2_STATISTICS = 5,    ///< (3) the same for the input of ln_2
-  GPT2_OBSERVED_MLP_OUTPUT = 6,         ///< (n_embd) the output of the feed-forward layer
-  GPT2_OBSERVED_BLOCK_OUTPUT = 7,       ///< (n_embd) the residual stream after a block
-  GPT2_OBSERVED_LN_F_STATISTICS = 8,    ///< (3) the same for the input of ln_f
-  GPT2_OBSERVED_LN_F_OUTPUT = 9,        ///< (n_embd) the logits are computed from it
-  GPT2_OBSERVED_LN_1_OUTPUT = 10,       ///< (n_embd) the input of attn.c_attn
-  GPT2_OBSERVED_QUERIES = 11,           ///< (n_embd) the queries of all heads, side by side
-  GPT2_OBSERVED_KEYS = 12,              ///< (n_embd) the keys of all heads, side by side
-  GPT2_OBSERVED_VALUES = 13,            ///< (n_embd) the values of all heads, side by side
-  GPT2_OBSERVED_LN_2_OUTPUT = 14,       ///< (n_embd) the input of mlp.c_fc
-  GPT2_OBSERVED_MLP_ACTIVATIONS = 15    ///< (n_inner) the input of mlp.c_proj
+  GPT2_OBSERVED_EMBEDDINGS = 0,          ///< (n_embd) wte + wpe
+  GPT2_OBSERVED_LN_1_STATISTICS = 1,     ///< (3) mean, variance and rstd of the input of ln_1
+  GPT2_OBSERVED_ATTENTION_WEIGHTS = 2,   ///< (keys) one head's weights of the tokens up to this one
+  GPT2_OBSERVED_HEAD_OUTPUTS = 3,        ///< (n_embd) all heads, side by side: the input of c_proj
+  GPT2_OBSERVED_ATTN_OUTPUT = 4,         ///< (n_embd) the output of attention
+  GPT2_OBSERVED_LN_2_STATISTICS = 5,     ///< (3) the same for the input of ln_2
+  GPT2_OBSERVED_MLP_OUTPUT = 6,          ///< (n_embd) the output of the feed-forward layer
+  GPT2_OBSERVED_BLOCK_OUTPUT = 7,        ///< (n_embd) the residual stream after a block
+  GPT2_OBSERVED_LN_F_STATISTICS = 8,     ///< (3) the same for the input of ln_f
+  GPT2_OBSERVED_LN_F_OUTPUT = 9,         ///< (n_embd) the logits are computed from it
+  GPT2_OBSERVED_LN_1_OUTPUT = 10,        ///< (n_embd) the input of attn.c_attn
+  GPT2_OBSERVED_QUERIES = 11,            ///< (n_embd) the queries of all heads, side by side
+  GPT2_OBSERVED_KEYS = 12,               ///< (n_embd) the keys of all heads, side by side
+  GPT2_OBSERVED_VALUES = 13,             ///< (n_embd) the values of all heads, side by side
+  GPT2_OBSERVED_LN_2_OUTPUT = 14,        ///< (n_embd) the input of mlp.c_fc
+  GPT2_OBSERVED_MLP_ACTIVATIONS = 15,    ///< (n_inner) the input of mlp.c_proj
+  GPT2_OBSERVED_BLOCK_MIDDLE = 16,       ///< (n_embd) the residual stream after attention
+  GPT2_OBSERVED_MLP_PREACTIVATIONS = 17  ///< (n_inner) the output of mlp.c_fc
 };
 
 /// Some of the values that a pass computes: rows for consecutive tokens of one slice. Valid until

@@ -35,11 +35,13 @@ enum class Observed : std::uint8_t {
   keys,               ///< (n_embd) the keys of all heads, before they are stored as f16 or f32
   values,             ///< (n_embd) the values of all heads, likewise
   ln_2_output,        ///< (n_embd) the output of ln_2: the input of mlp.c_fc
-  mlp_activations     ///< (inner_dim) the output of the activation: the input of mlp.c_proj
+  mlp_activations,    ///< (inner_dim) the output of the activation: the input of mlp.c_proj
+  block_middle,       ///< (n_embd) the residual stream after attention: the input of ln_2
+  mlp_preactivations  ///< (inner_dim) the output of mlp.c_fc: the input of the activation
 };
 
 /// The number of values of Observed.
-inline constexpr auto kObservedCount = static_cast<std::size_t>(Observed::mlp_activations) + 1;
+inline constexpr auto kObservedCount = static_cast<std::size_t>(Observed::mlp_preactivations) + 1;
 
 /// Some of the values that a pass computes: rows for consecutive tokens of one slice. The engine
 /// owns the memory and overwrites it as soon as the observer returns. T is const float for an
@@ -90,7 +92,8 @@ using Observation = BasicObservation<const float>;
 ///                      the zeros of later tokens has no effect.
 ///   keys, values       These are stored in the session, so that later tokens see them, also in
 ///                      later passes.
-///   block_output       This is the residual stream that the next block, or ln_f, starts from.
+///   block_middle       This is the residual stream that ln_2 and the rest of the block start from.
+///   block_output       The same for the next block, or ln_f.
 ///
 /// Example, which removes the contribution of the head whose outputs begin at column `begin`:
 ///   const std::size_t begin = 64, head_dim = 64;
@@ -188,10 +191,10 @@ struct ObservedName {
   Observed what;
   std::string_view name;  ///< the enumerator: "ln_1_output"
 
-  /// The hook of TransformerLens that has these values if the model is loaded without folding
-  /// (from_pretrained_no_processing), with N for the layer: "blocks.N.ln1.hook_normalized". The
-  /// values have its shape once a row of n_embd is divided into n_head rows for queries, keys,
-  /// values and head_outputs. Its scale is 1 / rstd, the third of our statistics.
+  /// The hook of TransformerLens 4 that has these values in a TransformerBridge without
+  /// enable_compatibility_mode(), with N for the layer: "blocks.N.ln1.hook_out". The values have
+  /// its shape once a row of n_embd is divided into n_head rows for queries, keys, values and
+  /// head_outputs. Its scale is 1 / rstd, the third of our statistics.
   /// https://transformerlensorg.github.io/TransformerLens/
   std::string_view transformer_lens;
 

@@ -36,7 +36,7 @@ SessionUse free_session(const gpt2_session* session) {
 
 namespace {
 
-static_assert(static_cast<int>(Observed::mlp_activations) == GPT2_OBSERVED_MLP_ACTIVATIONS);
+static_assert(static_cast<int>(Observed::mlp_preactivations) == GPT2_OBSERVED_MLP_PREACTIVATIONS);
 static_assert(static_cast<int>(Observed::attention_weights) == GPT2_OBSERVED_ATTENTION_WEIGHTS);
 static_assert(static_cast<int>(Observed::ln_f_output) == GPT2_OBSERVED_LN_F_OUTPUT);
 

@@ -42,34 +42,25 @@ void PassRecord::see(const Observation& seen) {
     case ln_1_output: return see_output(NormIndex::ln_1(layer), seen);
     case attention_weights: return watcher_.see(seen);
     case head_outputs: return store(heads_, layer, seen);
-    case attn_output: return store_added(0, seen);
+    case attn_output: return store(added_, 2 * layer, seen);
+    case block_middle: return store(inputs_, NormIndex::ln_2(layer), seen);
     case ln_2_statistics: return see_statistics(NormIndex::ln_2(layer), seen);
     case ln_2_output: return see_output(NormIndex::ln_2(layer), seen);
     case mlp_activations: return see_activations(seen);
-    case mlp_output: return store_added(1, seen);
+    case mlp_output: return store(added_, 2 * layer + 1, seen);
     case block_output: return store(inputs_, NormIndex::ln_1(layer + 1), seen);
     case ln_f_statistics: return see_statistics(NormIndex::ln_f(layer), seen);
     case ln_f_output: store(output_, 0, seen); return see_output(NormIndex::ln_f(layer), seen);
     case queries:
     case keys:
-    case values: break;
+    case values:
+    case mlp_preactivations: break;
   }
 }
 
 void PassRecord::store(std::vector<float>& all, std::size_t i, const Observation& seen) {
   for (std::size_t row = 0; row < seen.rows; ++row) {
     std::ranges::copy(seen.row(row), all.data() + (i * tokens_ + seen.first + row) * n_embd_);
-  }
-}
-
-// Half 0 leads to the input of ln_2. What half 1 leads to is seen as the block's output.
-void PassRecord::store_added(std::size_t half, const Observation& seen) {
-  const std::size_t update = 2 * seen.layer + half;
-  store(added_, update, seen);
-  if (half == 1) return;
-  const std::size_t begin = (update * tokens_ + seen.first) * n_embd_;
-  for (std::size_t i = 0; i < seen.rows * n_embd_; ++i) {
-    inputs_[begin + tokens_ * n_embd_ + i] = inputs_[begin + i] + added_[begin + i];
   }
 }
 

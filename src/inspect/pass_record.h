@@ -70,7 +70,6 @@ class PassRecord {
   }
 
   void store(std::vector<float>& all, std::size_t i, const Observation& seen);
-  void store_added(std::size_t half, const Observation& seen);
   void see_statistics(std::size_t norm, const Observation& seen);
   void see_output(std::size_t norm, const Observation& seen);
   void see_activations(const Observation& seen);

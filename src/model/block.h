@@ -71,12 +71,7 @@ struct FeedForward {
   ActivationKernel activation;
 
   /// Returns c_proj(activation(c_fc(x))). Uses ws.hidden.
-  [[nodiscard]] Branch operator()(const Rows& x) const noexcept {
-    const Matrix hidden = x.pass.ws.hidden.top(x.rows);
-    c_fc.forward(x.pass, hidden, x, Linear::Output::store, activation);
-    x.pass.show(Observed::mlp_activations, hidden);
-    return {c_proj, hidden, Observed::mlp_output};
-  }
+  [[nodiscard]] Branch operator()(const Rows& x) const noexcept;
 };
 
 /// One pre-norm transformer block.
@@ -90,6 +85,7 @@ struct Block {
   /// its caches. `+=` is above: the product with c_proj adds its results to x.
   void operator()(Rows& x) const noexcept {
     x += attn(ln_1(x));
+    x.pass.show(Observed::block_middle, x);
     x += mlp(ln_2(x));
   }
 };

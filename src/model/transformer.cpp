@@ -60,6 +60,19 @@ Rows Norm::operator()(const Rows& x) const noexcept {
   return y;
 }
 
+Branch FeedForward::operator()(const Rows& x) const noexcept {
+  Pass& pass = x.pass;
+  const Matrix hidden = pass.ws.hidden.top(x.rows);
+  const bool is_shown = pass.watch && pass.watch->wants(Observed::mlp_preactivations, pass.layer);
+  c_fc.forward(pass, hidden, x, Linear::Output::store, is_shown ? nullptr : activation);
+  if (is_shown) {
+    pass.show(Observed::mlp_preactivations, hidden);
+    for (std::size_t i = 0; activation && i < x.rows; ++i) activation(hidden.row(i), hidden.cols);
+  }
+  pass.show(Observed::mlp_activations, hidden);
+  return {c_proj, hidden, Observed::mlp_output};
+}
+
 Rows Embedding::operator()(Pass& pass) const noexcept {
   const Batch& batch = pass.batch;
   const Rows x = {pass.ws.x.top(batch.tokens.size()), pass};

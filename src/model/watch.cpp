@@ -25,13 +25,15 @@ constexpr std::array kNames = [] {
       ObservedName{mlp_output, "mlp_output", "blocks.N.hook_mlp_out", true},
       ObservedName{block_output, "block_output", "blocks.N.hook_resid_post", true},
       ObservedName{ln_f_statistics, "ln_f_statistics", "ln_final.hook_scale", false},
-      ObservedName{ln_f_output, "ln_f_output", "ln_final.hook_normalized", false},
-      ObservedName{ln_1_output, "ln_1_output", "blocks.N.ln1.hook_normalized", true},
+      ObservedName{ln_f_output, "ln_f_output", "ln_final.hook_out", false},
+      ObservedName{ln_1_output, "ln_1_output", "blocks.N.ln1.hook_out", true},
       ObservedName{queries, "queries", "blocks.N.attn.hook_q", true},
       ObservedName{keys, "keys", "blocks.N.attn.hook_k", true},
       ObservedName{values, "values", "blocks.N.attn.hook_v", true},
-      ObservedName{ln_2_output, "ln_2_output", "blocks.N.ln2.hook_normalized", true},
-      ObservedName{mlp_activations, "mlp_activations", "blocks.N.mlp.hook_post", true}};
+      ObservedName{ln_2_output, "ln_2_output", "blocks.N.ln2.hook_out", true},
+      ObservedName{mlp_activations, "mlp_activations", "blocks.N.mlp.hook_post", true},
+      ObservedName{block_middle, "block_middle", "blocks.N.hook_resid_mid", true},
+      ObservedName{mlp_preactivations, "mlp_preactivations", "blocks.N.mlp.hook_pre", true}};
 }();
 
 // Every enumerator has its row, in order.

@@ -117,7 +117,8 @@ TEST_CASE("descriptions are those of C++") {
   CHECK(library.at("threads") == thread_count());
   CHECK(library.at("dtypes") == json({"f32", "f16", "bf16", "int8", "int4"}));
   REQUIRE(library.at("observed").size() == observed_names().size());
-  CHECK(library.at("observed")[GPT2_OBSERVED_MLP_ACTIVATIONS].at("name") == "mlp_activations");
+  CHECK(library.at("observed")[GPT2_OBSERVED_MLP_PREACTIVATIONS].at("name") ==
+        "mlp_preactivations");
   CHECK(library.at("observed")[4].at("hook") == observed_names()[4].transformer_lens);
   std::size_t rows = 0;
   const auto check_row = [&](const auto& field) {

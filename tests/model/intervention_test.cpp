@@ -117,7 +117,7 @@ TEST_CASE("an observer that changes no value changes no bit") {
         Session watched = session_of(odd_model(), 2, 0, type);
         const Slice same = {&watched, ids, logits};
         forward({&same, 1}, observer);
-        CHECK(calls == 2 * (3 + kLayers * (12 + kHeads)));  // two pieces
+        CHECK(calls == 2 * (3 + kLayers * (14 + kHeads)));  // two pieces
         CHECK(same_bits(logits, expected));
         CHECK(same_bits(watched.forward(std::span(ids).first(1)),
                         plain.fork().forward(std::span(ids).first(1))));
@@ -153,7 +153,9 @@ TEST_CASE("values of another text give what that text computes from them") {
                {{ln_1_output}, layer, {queries, keys, values}},
                {{queries, keys, values}, layer, {attention_weights, head_outputs}},
                {{head_outputs}, layer, {attn_output}},
-               {{ln_2_output}, layer, {mlp_activations}},
+               {{block_middle}, layer, {ln_2_statistics, ln_2_output, mlp_output, block_output}},
+               {{ln_2_output}, layer, {mlp_preactivations, mlp_activations}},
+               {{mlp_preactivations}, layer, {mlp_activations}},
                {{mlp_activations}, layer, {mlp_output}},
                {{block_output}, 0, {block_output}},
                {{block_output}, 2, {block_output}},
@@ -169,7 +171,8 @@ TEST_CASE("values of another text give what that text computes from them") {
         CHECK(same_bits(result.seen.at(what, one.at, head), other.seen.at(what, one.at, head)));
       }
     }
-    const bool is_all = one.patched.front() == embeddings || one.equal == one.patched;
+    const bool is_all = one.patched.front() == embeddings || one.patched.front() == block_middle ||
+                        one.equal == one.patched;
     CHECK(same_bits(result.logits, other.logits) == is_all);
   }
 }
@@ -286,7 +289,7 @@ TEST_CASE("changes have the same bits in any batch or pieces, on every instructi
       CHECK(same_bits(seen.at(what, layer, head, 1), rows));
       ++compared;
     }
-    CHECK(compared == 3 + kLayers * (12 + kHeads));
+    CHECK(compared == 3 + kLayers * (14 + kHeads));
   }
   force_isa(before);
 }
@@ -314,7 +317,7 @@ TEST_CASE("`change` comes before `see`, only where it is wanted") {
   };
   run(text(), {.see = see, .wants = wants, .change = change, .changes = changes});
   CHECK(calls == std::vector<std::string>{"change 11.2", "see 11.2", "see 12.2", "change 7.2"});
-  CHECK(asked.size() == 3 + kLayers * 13);
+  CHECK(asked.size() == 3 + kLayers * 15);
   CHECK(asked.contains({Observed::ln_f_output, kLayers}));
   CHECK_FALSE(asked.contains({Observed::block_output, kLayers}));
   CHECK_FALSE(asked.contains({Observed::embeddings, 1}));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <numbers>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -118,6 +119,14 @@ std::vector<double> normalized(const std::vector<double>& x, const LayerNorm& la
   return y;
 }
 
+// GPT-2's activation, by its formula. https://arxiv.org/abs/1606.08415
+std::vector<double> gelu_new(std::vector<double> x) {
+  for (double& v : x) {
+    v *= 0.5 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v)));
+  }
+  return x;
+}
+
 // Compares what a block computes between its norms and its outputs.
 void check_inputs(const Seen& seen, const Golden& golden, const nlohmann::json& names,
                   const Block& block, std::size_t layer, std::size_t n_layer) {
@@ -133,8 +142,12 @@ void check_inputs(const Seen& seen, const Golden& golden, const nlohmann::json& 
   }
   const auto added = part(golden.tensor(names.at("attn_out")), layer, n_layer);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] += added[i];
+  check_near(seen.at(Observed::block_middle, layer), x);
   check_near(seen.at(Observed::ln_2_output, layer),
              normalized(x, block.ln_2, golden, names, 2 * layer + 1, n_layer));
+  const std::vector<double> hidden = project(block.mlp.c_fc, seen.at(Observed::ln_2_output, layer));
+  check_near(seen.at(Observed::mlp_preactivations, layer), hidden);
+  check_near(seen.at(Observed::mlp_activations, layer), gelu_new(hidden));
   check_near(seen.at(Observed::mlp_output, layer),
              project(block.mlp.c_proj, seen.at(Observed::mlp_activations, layer)));
 }

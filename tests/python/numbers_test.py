@@ -194,7 +194,7 @@ class ObserveTest(ModelTest):
         ids = self.model.tokenizer.encode("The cat sat on the mat and was happy.")
         whole = self.model.observe(ids)
         n_layer, n_head = self.model.n_layer, self.model.n_head
-        self.assertEqual(len(whole), 3 + 13 * n_layer)
+        self.assertEqual(len(whole), 3 + 15 * n_layer)
         self.assertEqual(whole["attention_weights", 1].shape, (n_head, len(ids), len(ids)))
         self.assertEqual(whole["ln_2_statistics", 1].shape, (len(ids), 3))
 
@@ -213,13 +213,16 @@ class ObserveTest(ModelTest):
 
     def test_hooks_of_transformer_lens(self):
         # Its documentation: hook_scale is (batch, pos, 1), hook_z (batch, pos, head, d_head), and
-        # hook_resid_pre of a block is hook_resid_post of the one before it.
+        # hook_resid_pre of a block is hook_resid_post of the one before it. Outputs are hook_out.
         whole = self.model.observe("The cat sat")
         hooks = {"blocks.0.hook_resid_pre": ("embeddings", 0),
                  "blocks.4.hook_resid_pre": ("block_output", 3),
                  "blocks.1.attn.hook_z": ("head_outputs", 1),
                  "blocks.5.ln2.hook_scale": ("ln_2_statistics", 5),
-                 "ln_final.hook_normalized": ("ln_f_output", 6),
+                 "ln_final.hook_out": ("ln_f_output", 6),
+                 "blocks.2.ln1.hook_out": ("ln_1_output", 2),
+                 "blocks.2.hook_resid_mid": ("block_middle", 2),
+                 "blocks.2.mlp.hook_pre": ("mlp_preactivations", 2),
                  "blocks.3.attn.hook_pattern": ("attention_weights", 3)}
         seen = self.model.observe("The cat sat", hooks)
         self.assertEqual(sorted(seen), sorted(hooks.values()))
@@ -238,6 +241,80 @@ class ObserveTest(ModelTest):
         ours, theirs = (self.model.observe("The cat", "ln_f_output", change={place: zero})
                         for place in (("mlp_output", 2), "blocks.2.hook_mlp_out"))
         self.assertEqual(ours["ln_f_output", 6].tolist(), theirs["ln_f_output", 6].tolist())
+
+    def test_normalized_values_are_those_before_weight_and_bias(self):
+        # TransformerLens's LayerNorm: x = x - x.mean(-1); scale = (x.pow(2).mean(-1) + eps).sqrt();
+        # hook_normalized is x / scale, and hook_out is hook_normalized * w + b.
+        norms = {"blocks.0.ln1": ("blocks.0.hook_resid_pre", "h.0.ln_1"),
+                 "blocks.3.ln1": ("blocks.3.hook_resid_pre", "h.3.ln_1"),
+                 "blocks.3.ln2": ("blocks.3.hook_resid_mid", "h.3.ln_2"),
+                 "ln_final": ("blocks.5.hook_resid_post", "ln_f")}
+        whole = self.model.observe("The cat sat")
+        for norm, (stream, name) in norms.items():
+            hook = norm + ".hook_normalized"
+            found = self.model.observe("The cat sat", [hook])[hook].tolist()
+            self.assertEqual(found, whole[hook].tolist())
+            weight, bias = (self.model.weights[f"{name}.{one}"].tolist()
+                            for one in ("weight", "bias"))
+            for x, y, out in zip(whole[stream].tolist(), found, whole[norm + ".hook_out"].tolist()):
+                mean = math.fsum(x) / len(x)
+                scale = math.sqrt(math.fsum((v - mean) ** 2 for v in x) / len(x) + 1e-5)
+                for j, v in enumerate(x):
+                    self.assertAlmostEqual(y[j], (v - mean) / scale, delta=1e-5)
+                    self.assertAlmostEqual(out[j], y[j] * weight[j] + bias[j], delta=2e-5)
+        self.assertNotIn("blocks.0.ln1.hook_normalized", self.model.observe("The", "embeddings"))
+        with self.assertRaisesRegex(ValueError, "^change: .*ln_1_statistics"):
+            self.model.observe("The", change={"blocks.0.ln1.hook_normalized": zero})
+
+    def test_the_residual_stream_is_a_sum(self):
+        seen = self.model.observe("The cat sat")
+        for layer in range(self.model.n_layer):
+            hooks = {name: sum(seen[f"blocks.{layer}.hook_{name}"].tolist(), [])
+                     for name in ("resid_pre", "attn_out", "resid_mid", "mlp_out", "resid_post")}
+            for before, added, after in (("resid_pre", "attn_out", "resid_mid"),
+                                         ("resid_mid", "mlp_out", "resid_post")):
+                for a, b, c in zip(hooks[before], hooks[added], hooks[after]):
+                    self.assertAlmostEqual(a + b, c, delta=1e-6 * (1 + abs(a) + abs(b)))
+
+    def test_logits_of_the_pass(self):
+        plain = self.model.logits(self.ids).tolist()
+        for what in (None, "mlp_output", "ln_f_output"):
+            seen = self.model.observe(self.ids, what)
+            self.assertEqual(seen.logits.tolist(), plain)
+            self.assertEqual(("ln_f_output", 6) in seen, what != "mlp_output")
+        changed = self.model.observe(self.ids, "ln_f_output", change={("mlp_output", 2): zero})
+        self.assertEqual(changed.logits.tolist(), self.logits(changed))
+        self.assertNotEqual(changed.logits.tolist(), plain)
+        session = self.model.session()
+        session.logits(self.ids[:3])
+        self.assertEqual(session.observe(self.ids[3:], "keys").logits.tolist(), plain[3:])
+
+    def test_a_place_stands_for_its_values(self):
+        ids = (self.ids * 120)[:512]
+        clean, places = self.model.observe(ids), []
+
+        def patch(values, place):
+            places.append(place)
+            found = clean[place].tolist()
+            self.assertEqual(found, values.tolist())
+            for i, row in enumerate(found):
+                for j, number in enumerate(row):
+                    values[i, j] = number
+
+        names = [("block_output", 1), ("attention_weights", 2), ("ln_2_statistics", 0)]
+        seen = self.model.observe(ids, "embeddings", change=dict.fromkeys(names, patch))
+        self.assertEqual(seen.logits.tolist(), clean.logits.tolist())
+        self.assertEqual(sum(place.rows for place in places if place.name == "block_output"), 512)
+        session, places[:] = self.model.session(), []
+        session.logits(ids[:5])
+        session.observe(ids[5:9], "keys", change=dict.fromkeys(names, patch))
+        self.assertEqual(places[0], ("ln_2_statistics", 0, 0, 5, 4))
+        part = session.observe(ids[9:11], "keys")
+        self.assertEqual(part[gpt2cpp.Place("keys", 1, 0, 10, 1)].tolist(),
+                         part["keys", 1].tolist()[1:])
+        self.assertNotIn(gpt2cpp.Place("keys", 6, 0, 0, 1), part)
+        with self.assertRaisesRegex(KeyError, "position 9"):
+            part[gpt2cpp.Place("keys", 1, 0, 8, 1)]
 
     def test_only_what_is_wanted_is_observed(self):
         for what, layers, expected in (
@@ -281,8 +358,8 @@ class ObserveTest(ModelTest):
                     values[i, j] = number
 
         seen = self.model.observe(self.ids, change=dict.fromkeys(plain, patch))
-        self.assertEqual(len(places), 3 + self.model.n_layer * (12 + self.model.n_head))
-        self.assertIn(gpt2cpp.Place("attention_weights", 1, 3, 0), places)
+        self.assertEqual(len(places), 3 + self.model.n_layer * (14 + self.model.n_head))
+        self.assertIn(gpt2cpp.Place("attention_weights", 1, 3, 0, 5), places)
         for key, numbers in plain.items():
             self.assertEqual(seen[key].tolist(), numbers.tolist(), key)
         self.assertEqual(self.logits(seen), self.model.logits(self.ids).tolist())
@@ -321,7 +398,7 @@ class ObserveTest(ModelTest):
         session = self.model.session()
         with self.assertRaisesRegex(KeyError, "enough"):
             session.observe(self.ids, change={("keys", 0): fail, ("keys", 1): fail})
-        self.assertEqual(calls, [gpt2cpp.Place("keys", 0, 0, 0)])
+        self.assertEqual(calls, [gpt2cpp.Place("keys", 0, 0, 0, 5)])
         for use in (self.model.logits, self.model.generate, self.model.score):
             with self.assertRaisesRegex(ValueError, "callback"):
                 self.model.observe(self.ids, change={("keys", 0): lambda *_: use(self.ids)})

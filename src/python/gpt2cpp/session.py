@@ -108,8 +108,7 @@ class Session(Handle):
         """
         ids = self._encode("tokens", tokens)
         with self._lock:
-            return observe(self._model.n_layer, self._model.n_head, self._use(), ids, what, layers,
-                           change)
+            return observe(self._model, self._use(), ids, what, layers, change)
 
     def _last(self, tokens: Tokens, width: int, function: Any, argument: Any) -> FloatArray:
         ids = self._encode("tokens", tokens)
