@@ -187,8 +187,17 @@ class CallbackTest(ModelTest):
         def stops(*_):  # PEP 479: an exception that would end a loop becomes a RuntimeError
             raise StopIteration("on purpose")
 
-        with self.assertRaisesRegex(RuntimeError, "StopIteration"):
-            list(self.model.stream("Once", logits_processor=stops))
+        class Streamer:
+            put, end = (lambda *_: None), stops
+
+        class Early:
+            put = stops
+
+        for options in ({"logits_processor": stops}, {"on_progress": stops},
+                        {"streamer": Streamer()}, {"streamer": Early()}):
+            for call in (self.model.generate, lambda *a, **o: list(self.model.stream(*a, **o))):
+                with self.assertRaisesRegex(RuntimeError, "StopIteration"):
+                    call("Once", max_new_tokens=2, **options)
 
     def test_false_stops(self):
         for no in [False] if numpy is None else [False, numpy.False_]:
@@ -535,7 +544,7 @@ class ErrorTest(ModelTest):
             ("on_progress", lambda: model.score("The cat", on_progress=5)),
             ("text", lambda: tokenizer.encode(5)), ("text", lambda: tokenizer("caf\udce9")),
             ("parse_special", lambda: tokenizer.encode("a", parse_special="no")),
-            ("token_ids", lambda: tokenizer.decode([[443]])),
+            ("token_ids", lambda: tokenizer.decode([[443], [452]])),
             ("token_ids", lambda: tokenizer.decode([443, -100])),
             ("tokens", lambda: tokenizer.convert_tokens_to_ids(5)),
             ("files", lambda: gpt2cpp.Model.from_bytes(None)),

@@ -144,6 +144,72 @@ class EncodedTest(ModelTest):
             seen = self.model.observe(**one, what="block_output", layers=[2])
             self.assertEqual(seen["block_output", 2].tolist(), state)
 
+    def test_tensors(self):
+        """As torch's: a tensor gives tensors, one of no dimension is a number but has __iter__, and
+        one of a single number has __index__, whatever its dimension."""
+        class Tensor:
+            def __init__(self, content):
+                self.content = content.content if isinstance(content, Tensor) else content
+
+            def tolist(self):
+                return self.content
+
+            def __iter__(self):
+                if not isinstance(self.content, list):
+                    raise TypeError("iteration over a 0-d tensor")
+                return iter([Tensor(one) for one in self.content])
+
+            def __len__(self):
+                return len([*self])
+
+            def __index__(self):
+                content = self.content
+                while isinstance(content, list) and len(content) == 1:
+                    content, = content
+                if isinstance(content, list):
+                    raise TypeError("only integer tensors of a single element have an index")
+                return content
+
+        model, tokenizer = self.model, self.tokenizer
+        ids = tokenizer.encode("Once upon a time")
+        greedy = dict(max_new_tokens=5, do_sample=False)
+        text = model.generate(ids, **greedy)
+        logits, nll = model.logits(ids).tolist(), model.score(ids).nll
+        session, sampler = model.session(), gpt2cpp.Sampler(model.vocab_size, do_sample=False)
+        row, rows, listed = Tensor(ids), Tensor([ids]), [Tensor(id) for id in ids]
+        mask = Tensor([[1] * len(ids)])
+        for one in (row, rows, listed, [row]):
+            given = [text] if one in (rows, [row]) else text
+            self.assertEqual(model.generate(one, **greedy), given)
+            self.assertEqual(model.generate(input_ids=one, **greedy), given)
+            self.assertEqual(session.generate(one, **greedy), text)
+            session.truncate(0)
+            self.assertEqual(model.logits(one).tolist(), logits)
+            self.assertEqual(model.score(one).nll, nll)
+            self.assertEqual(sampler.sample(logits[-1], one), text.token_ids[0])
+            self.assertEqual(tokenizer.decode(one), "Once upon a time")
+            self.assertEqual([*model.choices(one, [row, listed])],
+                             [*model.choices(ids, [ids, ids])])
+        self.assertEqual(model.generate(input_ids=rows, attention_mask=mask, **greedy), [text])
+        self.assertEqual(model.generate({"input_ids": rows, "attention_mask": mask}, **greedy),
+                         [text])
+        self.assertEqual([one.nll for one in map(model.score, [row, rows])], [nll, nll])
+        padded = Tensor([ids, [443] + [4095] * 3])
+        marks = Tensor([[1] * 4, [1, 0, 0, 0]])
+        self.assertEqual(model.generate(input_ids=padded, attention_mask=marks, **greedy),
+                         model.generate([ids, [443]], **greedy))
+        self.assertEqual(tokenizer.batch_decode(padded)[1], "Once" + 3 * "<|endoftext|>")
+        self.assertEqual(tokenizer.decode(Tensor(443)), "Once")
+        self.assertEqual(tokenizer.decode(Tensor([443])), "Once")
+        self.assertEqual(tokenizer.convert_ids_to_tokens(Tensor([443])), ["Once"])
+        self.assertEqual(model.embed([Tensor([443]), Tensor(ids)]).tolist(),
+                         model.embed([[443], ids]).tolist())
+        for call in (lambda: model.logits(padded), lambda: session.append(padded),
+                     lambda: model.score(Tensor(443)),
+                     lambda: model.logits(Tensor([1.5])), lambda: tokenizer.decode(padded)):
+            with self.assertRaises(gpt2cpp.InvalidArgumentError):
+                call()
+
     def test_wrong_combinations(self):
         one, two = self.tokenizer("The cat"), self.tokenizer(["The cat", "Once"], padding=True)
         cases = [

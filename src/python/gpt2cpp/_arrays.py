@@ -10,7 +10,7 @@ import weakref
 from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_ssize_t, c_void_p
 from ctypes import py_object, string_at
 from math import prod
-from typing import TYPE_CHECKING, Any, Iterable, List, Tuple, Union
+from typing import TYPE_CHECKING, Any, Iterable, List, Tuple
 
 from .errors import InvalidArgumentError, unexpected
 
@@ -18,22 +18,35 @@ if TYPE_CHECKING:
     import numpy
     import numpy.typing
 
-FloatArray = Union["numpy.typing.NDArray[numpy.float32]", memoryview]
-"""An array that functions return: a numpy array of float32, or a memoryview without numpy."""
+    FloatArray = numpy.typing.NDArray[numpy.float32]
+else:
+    FloatArray = Any
+    """An array that functions return: a numpy array of float32. Without numpy, it is a memoryview,
+    of which type checkers are not told, because a program has one or the other."""
+
+
+def plain(value: Any) -> Any:
+    """The list or the number that an array of numpy or a tensor of torch has, or the value."""
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def items(name: str, value: Any, expected: str) -> List[Any]:
     """The items of the argument `name`. Refuses str and bytes, because they are not lists."""
     try:
         if not isinstance(value, (str, bytes, bytearray)):
-            return list(value)
+            return [plain(item) for item in plain(value)]
     except TypeError:
         pass
     raise unexpected(name, expected, value)
 
 
+def is_list(value: Any) -> bool:
+    """Whether the value, one of those of items(), has items itself and is no text."""
+    return hasattr(value, "__iter__") and not isinstance(value, str)
+
+
 def is_number(value: Any) -> bool:
-    """Whether the value is a whole number. Arrays of numpy have __index__, too, but refuse it."""
+    """Whether the value is a whole number."""
     try:
         return operator.index(value) is not None
     except TypeError:
@@ -78,8 +91,10 @@ def _plain(value: Any) -> Any:
 
 
 def ids_array(name: str, ids: Iterable[int]) -> Any:
-    """Token ids as a ctypes array."""
+    """Token ids, which may be the only row of a list or of an array, as a ctypes array."""
     listed = items(name, ids, "token ids")
+    if len(listed) == 1 and is_list(listed[0]):
+        listed = items(name, listed[0], "token ids")
     try:
         numbers = array.array("i", listed)
     except (TypeError, OverflowError):

@@ -359,6 +359,8 @@ class Calls:
         except CancelledError:
             if self.error is None:
                 raise
+        except StopIteration as error:
+            self.error = error
         finally:
             _calling.remove(thread)
             if is_main:

@@ -124,15 +124,16 @@ class Texts:
         request = to_json(**{**self._request, **others, "prompt": prompt})
         run = TextRun(self._calls, self._callbacks, lock, *arguments, request)
         if self._streamer is not None:
-            self._streamer.put(int64_array([self._model.encode("prompt", prompt)]))
+            self._calls.run(self._streamer.put,
+                            int64_array([self._model.encode("prompt", prompt)]))
         return run
 
     def end(self) -> None:
         """Tells the streamer and on_progress that all texts have ended."""
         if self._streamer is not None:
-            self._streamer.end()
+            self._calls.run(self._streamer.end)
         if self._on_progress is not None and not self._calls.is_stopped:
-            self._on_progress(1.0)
+            self._calls.run(self._on_progress, 1.0)
 
     def _on_token(self, _index: int, id: int, text: int, size: int) -> Any:
         if size and self._on_text is not None:

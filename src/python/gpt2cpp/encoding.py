@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from ._arrays import int64_array, items
+from ._arrays import int64_array, is_list, items
 from .errors import InvalidArgumentError, UnsupportedError, unexpected
 
 _PADDINGS = {False: None, None: None, "do_not_pad": None, True: "longest", "longest": "longest",
@@ -50,8 +50,9 @@ def _without_padding(ids: List[Any], mask: Any) -> List[Any]:
     marks = items("attention_mask", mask, "0 or 1 for each token id")
     if len(marks) != len(ids):
         raise unexpected("attention_mask", f"{len(ids)} items, as input_ids has", len(marks))
-    if ids and hasattr(ids[0], "__iter__"):
-        return [_without_padding(list(row), row_mask) for row, row_mask in zip(ids, marks)]
+    if ids and is_list(ids[0]):
+        return [_without_padding(items("input_ids", row, "token ids"), row_mask)
+                for row, row_mask in zip(ids, marks)]
     return [id for id, mark in zip(ids, marks) if mark]
 
 
@@ -60,14 +61,14 @@ def as_list(name: str, texts: Any) -> Tuple[List[Any], bool]:
     if isinstance(texts, str):
         return [texts], False
     listed = items(name, texts, "a text, token ids or a list of them")
-    is_list = not listed or hasattr(listed[0], "__iter__")
-    return (listed if is_list else [listed]), is_list
+    has_texts = not listed or isinstance(listed[0], str) or is_list(listed[0])
+    return (listed if has_texts else [listed]), has_texts
 
 
 def one_text(name: str, text: Any) -> Any:
     """A text or its ids, which may be the only row of what a tokenizer returned for a list."""
-    listed, is_list = as_list(name, text)
-    if is_list and (len(listed) > 1 or listed and isinstance(listed[0], str)):
+    listed, has_texts = as_list(name, text)
+    if has_texts and (len(listed) > 1 or listed and isinstance(listed[0], str)):
         raise unexpected(name, "one text or its token ids", text)
     return listed[0] if listed else listed
 

@@ -622,5 +622,5 @@ class _Usable:
 
     def merge(self, results: Iterable[Any]) -> List[Any]:
         """The results of the texts, and the errors of the others in their places."""
-        ordered = iter(results)
-        return [one if isinstance(one, Error) else next(ordered) for one in self._checked]
+        ordered = [*results][::-1]
+        return [one if isinstance(one, Error) else ordered.pop() for one in self._checked]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ctypes import POINTER, byref, c_int32, c_size_t, c_void_p, string_at
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
-from ._arrays import Buffer, ids_array, is_number, items, to_json
+from ._arrays import Buffer, ids_array, is_number, items, plain, to_json
 from ._library import Handle, Ids, MemoryFile, Owned, get_bytes, get_json, lib
 from .encoding import SIDES, BatchEncoding, Shape, Token, batch, truncated
 from .errors import InvalidArgumentError, UnsupportedError, unexpected
@@ -178,16 +178,16 @@ class Tokenizer(Handle):
         Bytes that are not valid UTF-8 become U+FFFD. Ids that the tokenizer does not have are left
         out, as in transformers.
         """
-        ids = getattr(token_ids, "token_ids", token_ids)
-        ids = [ids] if is_number(ids) else items("token_ids", ids, "token ids")
-        if skip_special_tokens:
-            ids = [id for id in ids if id not in self._special_ids]
-        return self.decode_bytes(ids).decode("utf-8", "replace")
+        ids = plain(getattr(token_ids, "token_ids", token_ids))
+        listed = ids_array("token_ids", [ids] if is_number(ids) else ids)
+        return self.decode_bytes(id for id in listed if not (
+            skip_special_tokens and id in self._special_ids)).decode("utf-8", "replace")
 
     def batch_decode(self, sequences: Iterable[Any], *,
                      skip_special_tokens: bool = False) -> List[str]:
         """The text of each of the sequences, as decode() returns it."""
-        return [self.decode(ids, skip_special_tokens=skip_special_tokens) for ids in sequences]
+        return [self.decode(ids, skip_special_tokens=skip_special_tokens)
+                for ids in items("sequences", sequences, "lists of token ids")]
 
     def __call__(self, text: Union[str, List[str]], *, add_special_tokens: bool = True,
                  padding: Union[bool, str] = False, truncation: bool = False,
@@ -279,6 +279,7 @@ class Tokenizer(Handle):
         >>> gpt2cpp.Model().tokenizer.convert_ids_to_tokens([443, 452])
         ['Once', '\u0120upon']
         """
+        ids = plain(ids)
         if is_number(ids):
             return self._name_of(ids)
         return [self._name_of(id) for id in items("ids", ids, "a token id or a list of token ids")]
