@@ -118,43 +118,6 @@ class InterruptTest(ModelTest):
         session.truncate(0)
         self.assert_usable()
 
-    def test_ctrl_c_leaves_a_session_free_wherever_it_comes(self):
-        def interrupt(call, place):
-            """Makes the call with a Ctrl-C at one of the places where Python handles signals: where
-            a function begins, and after a function of C. Returns whether there was such a place."""
-            places = 0
-
-            def profile(frame, event, _):
-                nonlocal places
-                file = frame.f_code.co_filename
-                if event in ("call", "c_return") and ("gpt2cpp" in file or "weakref" in file):
-                    places += 1
-                    if places == place:
-                        sys.setprofile(None)
-                        raise KeyboardInterrupt
-
-            sys.setprofile(profile)
-            try:
-                call()
-            except KeyboardInterrupt:
-                pass
-            finally:
-                sys.setprofile(None)
-            return places >= place
-
-        for name, call in (
-                ("logits", lambda: session.logits([443])), ("fork", lambda: session.fork()),
-                ("generate", lambda: session.generate([443], max_new_tokens=2)),
-                ("stream", lambda: list(session.stream([443], max_new_tokens=2))),
-                ("a stream that is left", lambda: next(session.stream([443], **ENDLESS)))):
-            session, place = self.model.session(), 1
-            while interrupt(call, place):
-                with self.subTest(name, place=place):
-                    session.truncate(0)
-                session, place = self.model.session(), place + 1
-            self.assertGreater(place, 5)
-        self.assert_usable()
-
 
 class Oops(Exception):
     pass
@@ -386,25 +349,6 @@ class StreamTest(ModelTest):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                               timeout=60)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, " upon\n", ""))
-
-
-    def test_the_program_ends_while_a_daemon_thread_calls(self):
-        """Python ends a daemon thread as soon as it enters Python, as a callback does."""
-        calls = ("model.generate('Once', logits_processor=slow, **endless)",
-                 "model.generate(['Once'] * 9, on_progress=slow, **endless)",
-                 "list(model.stream('Once', logits_processor=slow, **endless))",
-                 "model.score([443] * 9**6, stride=1, on_progress=slow)",
-                 "while True: model.observe('Once', change={('mlp_output', 0): slow})")
-        for call in calls:
-            code = (f"import gpt2cpp, threading, time\nmodel = gpt2cpp.Model({MODEL!r})\n"
-                    f"endless, begun = {ENDLESS!r}, threading.Event()\n"
-                    "def slow(*_):\n    begun.set()\n    time.sleep(0.01)\n"
-                    f"def work():\n    {call}\n"
-                    "threading.Thread(target=work, daemon=True).start()\nbegun.wait()")
-            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                                  timeout=60)
-            with self.subTest(call):
-                self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
 def write(model):

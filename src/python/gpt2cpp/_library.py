@@ -10,19 +10,16 @@ The first of these libraries is used:
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import json
 import os
 import sys
 import sysconfig
 import threading
-import time
+import weakref
 from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_double, c_int, c_int32
-from ctypes import c_size_t, c_void_p, memset, sizeof, string_at
-from functools import partial
-from operator import attrgetter, methodcaller
-from typing import Any, Callable, List, Optional, Tuple, TypeVar
+from ctypes import c_size_t, c_void_p, string_at
+from typing import Any, Callable, Optional, Tuple, TypeVar
 
 from .errors import BY_CODE, CancelledError, InternalError, InvalidArgumentError, NotFoundError
 from .errors import UnsupportedError, unexpected
@@ -210,11 +207,7 @@ class Owned:
     example, uses the weights of its model.
     """
 
-    __slots__ = ("_as_parameter_", "_free", "kept", "__weakref__")
-
-    # Python handles Ctrl-C before one of its instructions. There is none in this function, so that
-    # the handle is freed in any case.
-    __del__ = property(attrgetter("_free"))
+    __slots__ = ("_as_parameter_", "kept", "__weakref__")
 
     def __init__(self, function: Callable[..., int], *arguments: Any,
                  free: Callable[[c_void_p], None], kept: Tuple[Any, ...] = ()):
@@ -223,10 +216,8 @@ class Owned:
         for argument in arguments:
             if isinstance(argument, Owned):
                 self.kept += argument.kept
-        # First, so that Ctrl-C during the call leaks nothing. The garbage collector may call this
-        # before it ends a generator that still uses the object, so the pointer becomes NULL.
-        forget = partial(memset, byref(pointer), 0, sizeof(pointer))
-        self._free = partial(list, map(methodcaller("__call__"), (partial(free, pointer), forget)))
+        # Nothing is freed at the end of the program, when daemon threads may still be in a call.
+        weakref.finalize(self, _release, free, pointer).atexit = False
         function(*arguments, byref(pointer))
 
     @property
@@ -235,8 +226,9 @@ class Owned:
         return self._as_parameter_.value
 
 
-# Daemon threads may still be in a call when the program ends.
-atexit.register(delattr, Owned, "__del__")
+def _release(free: Callable[[c_void_p], None], pointer: c_void_p) -> None:
+    free(pointer)
+    pointer.value = None  # for a generator that still uses the object, which was garbage like it
 
 
 class Handle:
@@ -287,26 +279,6 @@ described = get_json(lib.gpt2_describe)
 
 # -- Callbacks -----------------------------------------------------------------------------------
 
-_calling: List[threading.Thread] = []  # the threads in a call with callbacks, once for each call
-_ending = threading.Event()
-
-
-@atexit.register
-def _end_calls() -> None:
-    """Ends the calls of daemon threads. Once Python has ended, it would end such a thread where it
-    enters Python, thus within a callback, whose caller has to go on."""
-    _ending.set()
-    deadline = time.monotonic() + 10
-    while any(one.daemon and one.is_alive() for one in _calling) and time.monotonic() < deadline:
-        time.sleep(0.001)
-
-
-def _quit_at_end() -> None:
-    """Ends a daemon thread if the program ends. Its SystemExit prints nothing."""
-    if _ending.is_set() and threading.current_thread().daemon:
-        raise SystemExit
-
-
 class Calls:
     """The callbacks of a call, and the exception of one of them, which ended the call.
 
@@ -324,7 +296,6 @@ class Calls:
 
         def guarded(_user: Optional[int], *arguments: Any) -> int:
             try:
-                _quit_at_end()
                 return int(self.error is None and bool(function(*arguments)))
             except BaseException as error:
                 self.error = error
@@ -348,11 +319,9 @@ class Calls:
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Makes the call, and raises the exception of a callback, if there is one."""
-        thread, hook, result = threading.current_thread(), sys.unraisablehook, None
-        is_main = thread is threading.main_thread()
-        _calling.append(thread)
+        hook, result = sys.unraisablehook, None
+        is_main = threading.current_thread() is threading.main_thread()
         try:
-            _quit_at_end()
             if is_main:
                 sys.unraisablehook = lambda args: self._keep(args, hook)
             result = function(*arguments)
@@ -362,7 +331,6 @@ class Calls:
         except StopIteration as error:
             self.error = error
         finally:
-            _calling.remove(thread)
             if is_main:
                 sys.unraisablehook = hook
         error, self.error = self.error, None
