@@ -109,6 +109,26 @@ class NumbersTest(ModelTest):
             self.assertEqual(self.model.score(text, add_bos=True), begun)
         self.assertEqual(scores.texts[1].tokens[2].top[0][0], 258)  # "Once upon" -> " a"
 
+    def test_scores_are_short_and_valid_json(self):
+        scores = self.model.score(["The cat sat", "a", None], on_error="return")
+        for shown in (repr(scores), repr(scores.texts[0]), repr(self.model.choices("a", ["b"]))):
+            self.assertLess(len(shown), 700)
+        self.assertIn(f"perplexity={scores.perplexity!r}, texts=<3>", repr(scores))
+        self.assertRegex(repr(scores.texts[0]), "^TextScore.tokens=<3>, perplexity=")
+
+        def refuse(constant):
+            raise AssertionError(constant)
+
+        found = json.loads(scores.to_json(), parse_constant=refuse)
+        self.assertEqual((found["n_tokens"], found["perplexity"], len(found["texts"])),
+                         (scores.n_tokens, scores.perplexity, 3))
+        first, second = found["texts"][0]["tokens"][:2]
+        self.assertEqual((first["logprob"], first["rank"]), (None, None))
+        self.assertEqual((second["id"], second["logprob"]), scores.texts[0].tokens[1][:2])
+        self.assertIsNone(found["texts"][1]["perplexity"])  # nothing predicts a single token
+        self.assertIsNone(found["by_token"]["standard_error"])
+        self.assertIn("error", found["texts"][2])
+
     def test_a_notebook_shows_the_page_of_the_command(self):
         page = self.model.inspect("The <cat>", skip_layer=[1])
         with tempfile.TemporaryDirectory() as place:

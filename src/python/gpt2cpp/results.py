@@ -3,8 +3,29 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from .errors import Error
+
+
+def _short(self: Any) -> str:
+    """The members, with the lengths of lists in the place of their items."""
+    members = (f"{name}=<{len(value)}>" if isinstance(value, list) else f"{name}={value!r}"
+               for name, value in self._asdict().items())
+    return f"{type(self).__name__}({', '.join(members)})"
+
+
+def _plain(value: Any) -> Any:
+    """A result as JSON has it: objects for its tuples with names, and null for NaN."""
+    if isinstance(value, Error):
+        return {"error": str(value)}
+    if hasattr(value, "_asdict"):
+        return {name: _plain(member) for name, member in value._asdict().items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 class TokenLogprob(NamedTuple):
@@ -70,6 +91,8 @@ class TextScore(NamedTuple):
     perplexity: float
     nll: float
 
+    __repr__ = _short
+
 
 class Estimate(NamedTuple):
     """A number that is estimated from windows; NaN if there is nothing to estimate it from."""
@@ -87,6 +110,8 @@ class Scores(NamedTuple):
     n_tokens, n_words, n_bytes, n_windows:  the numbers of units scored
     texts:          the scores of each text; with on_error="return", the exceptions of those that
                     failed
+
+    json.dumps() would write NaN, which is no JSON: to_json() has null.
     """
 
     perplexity: float
@@ -101,6 +126,12 @@ class Scores(NamedTuple):
     by_byte: Estimate
     bits_per_byte: Estimate
 
+    __repr__ = _short
+
+    def to_json(self) -> str:
+        """The scores as a JSON object with the names of the members."""
+        return json.dumps(_plain(self))
+
 
 class Choice(NamedTuple):
     """The log-probability of a continuation.
@@ -113,6 +144,8 @@ class Choice(NamedTuple):
     sum: float
     mean: float
     greedy_match: bool
+
+    __repr__ = _short
 
 
 class Comparison(NamedTuple):
