@@ -245,6 +245,18 @@ class GenerateTest(ModelTest):
         self.assertEqual((shares, shares[-1]), (sorted(shares), 1.0))
         self.assertGreater(len(shares), 10)
 
+    def test_a_path_need_not_be_utf_8(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            path = scratch + "/caf" + os.fsdecode(b"\xe9")
+            os.symlink(os.path.abspath(MODEL), path)
+            model, text = gpt2cpp.Model(path), self.model.generate("Once", max_new_tokens=4)
+            self.assertEqual(model.generate("Once", max_new_tokens=4), text)
+            for one in (model, model.convert("int8")):
+                self.assertEqual((one.path, one.tokenizer_path), (path, path))
+                self.assertEqual(one.generation_config, self.model.generation_config)
+            copy = pickle.loads(pickle.dumps(gpt2cpp.Tokenizer(path)))
+            self.assertEqual(copy.special_tokens_map, self.model.tokenizer.special_tokens_map)
+
     def test_quantized_models_alone_are_saved(self):
         with tempfile.TemporaryDirectory() as scratch:
             with self.assertRaises(ValueError):

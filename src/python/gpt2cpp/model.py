@@ -20,8 +20,8 @@ from .results import (Choice, Comparison, Generation, Page, Scores, choice_of, c
                       scores_of)
 from .session import Session, rows_of_pass
 from .stream import Stream
-from .tokenizer import (PathLike, Tokenizer, c_path, find_model, memory_files, pretrained_name,
-                        require_own)
+from .tokenizer import (PathLike, Tokenizer, c_path, exact_path, find_model, memory_files,
+                        pretrained_name, require_own)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -80,7 +80,7 @@ class Model(Handle):
         path = find_model(name)
         base = None if base is None else os.fspath(base)
         self._setup(_loaded(lib.gpt2_model_load, c_path(path), dtype=dtype, base=base,
-                            on_progress=on_progress), threads, kv_type)
+                            on_progress=on_progress), threads, kv_type, path, base or "")
         self._arguments: Optional[Tuple[Any, ...]] = (name, base, dtype, threads, kv_type)
         if tokenizer is None:
             self._set_tokenizer(lambda: Tokenizer(self.tokenizer_path))
@@ -136,7 +136,8 @@ class Model(Handle):
             return
         self.tokenizer.model_max_length = min(self.tokenizer.model_max_length, self.n_positions)
 
-    def _setup(self, owned: Owned, threads: Optional[int], kv_type: Optional[str]) -> None:
+    def _setup(self, owned: Owned, threads: Optional[int], kv_type: Optional[str],
+               *paths: str) -> None:
         super().__init__(owned)
         self._engine_options = threads, kv_type
         self._engine: Optional[Owned] = None
@@ -147,6 +148,8 @@ class Model(Handle):
         info = get_json(lib.gpt2_model_info, owned)
         for name in Model.__annotations__.keys() & info.keys():
             setattr(self, name, info[name])
+        for name in ("path", "config_path", "tokenizer_path"):
+            setattr(self, name, exact_path(info[name], *paths))
         self.config = Attributes(info["config"])
 
     def __reduce__(self) -> Tuple[Any, ...]:
@@ -514,7 +517,8 @@ class Model(Handle):
         """
         converted = Model.__new__(Model)
         converted._setup(Owned(lib.gpt2_model_convert, self._use(), str(_dtype(dtype)).encode(),
-                               free=lib.gpt2_model_free), *self._engine_options)
+                               free=lib.gpt2_model_free), *self._engine_options, self.path,
+                         self.config_path, self.tokenizer_path)
         converted._arguments, converted.tokenizer = None, self.tokenizer
         return converted
 

@@ -92,7 +92,7 @@ class Tokenizer(Handle):
     def _setup(self, owned: Owned, path: Optional[str], files: Mapping[str, Any] = {}) -> None:
         super().__init__(owned)
         info = get_json(lib.gpt2_tokenizer_info, owned)
-        path = path and (info["path"] or path)  # of an adapter, this may be its base
+        path = path and exact_path(info["path"] or path, path)  # of an adapter, perhaps its base
         self._path, self._n_tokens = path, info["n_tokens"]
         self.vocab_size, self.description = info["vocab_size"], info["description"]
         self._special_ids = frozenset(info["special_ids"])
@@ -393,6 +393,12 @@ def c_path(path: PathLike) -> bytes:
     if b"\0" in name:
         raise unexpected("the path", "no zero byte", path)
     return name
+
+
+def exact_path(shown: str, *paths: str) -> str:
+    """The one of the paths that JSON shows, which has U+FFFD for bytes that are not UTF-8."""
+    return next((path for path in paths if os.fsencode(path).decode("utf-8", "replace") == shown),
+                shown)
 
 
 def find_model(name: Optional[PathLike] = None) -> str:
