@@ -460,6 +460,22 @@ class ErrorTest(ModelTest):
             self.assert_refused(name, lambda: self.model.generate("Once", **options))
             self.assert_refused(name, lambda: self.model.stream("Once", **options))
 
+    def test_unknown_names_are_refused_before_values(self):
+        class Value:
+            def __getattr__(self, name):
+                raise AssertionError("looked at")
+
+        model, value = self.model, Value()
+        for call in (lambda: model.generate(value, no_such=1),
+                     lambda: model.generate("Once", temperature=value, no_such=1),
+                     lambda: model.stream(value, no_such=1),
+                     lambda: model.session().generate(value, no_such=1),
+                     lambda: gpt2cpp.Sampler(4, temperature=value, no_such=1),
+                     lambda: gpt2cpp.Tokenizer.from_pretrained(MODEL, pad_token=value, no_such=1)):
+            self.assert_refused("no_such", call)
+        with self.assertRaisesRegex(TypeError, "no_such"):
+            model.inspect(value, no_such=1)
+
     def test_wrong_arguments(self):
         model, tokenizer, session = self.model, self.model.tokenizer, self.model.session()
         sampler = gpt2cpp.Sampler(4)

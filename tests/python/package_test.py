@@ -8,6 +8,7 @@ import array
 import ctypes
 import doctest
 import gc
+import inspect
 import json
 import mmap
 import os
@@ -107,6 +108,24 @@ class HeaderTest(unittest.TestCase):
     def test_every_option_is_declared(self):
         self.assertLessEqual({option["name"] for option in _library.described["options"]},
                              set(gpt2cpp.GenerateOptions.__annotations__))
+
+
+    def test_help_and_completion_have_the_options_of_the_table(self):
+        functions = (gpt2cpp.Model.generate, gpt2cpp.Model.stream, gpt2cpp.Session.generate,
+                     gpt2cpp.Session.stream)
+        for function in functions:
+            parameters = inspect.signature(function).parameters
+            for row in _library.described["options"]:
+                self.assertEqual(parameters[row["name"]].default, row["default"])
+                entry = function.__doc__.split(f"\n{row['name']}: ")[1].split("\n    Default: ")[1]
+                self.assertEqual(entry.split("\n")[0],
+                                 f"{row['default']!r}; expected: {row['form']}")
+            self.assertIn("streamer", parameters)
+        self.assertIn("\n    Default: 0.8; expected: 0 or a number from 1e-06 to 100\n",
+                      gpt2cpp.Model.generate.__doc__)
+        names = set(inspect.signature(gpt2cpp.Sampler).parameters)
+        self.assertTrue({"vocab_size", "eos_token_id", "top_k"} <= names)
+        self.assertNotIn("num_beams", names)
 
 
 class GenerateTest(ModelTest):

@@ -214,7 +214,6 @@ class EncodedTest(ModelTest):
         one, two = self.tokenizer("The cat"), self.tokenizer(["The cat", "Once"], padding=True)
         cases = [
             ("input_ids", lambda: self.model.generate("The cat", input_ids=[443])),
-            ("prompt", lambda: self.model.inspect("The cat", prompt=[443])),
             ("input_ids", lambda: self.model.embed("The cat", **one)),
             ("input_ids", lambda: self.model.logits(input_ids="Once")),
             ("input_ids", lambda: self.model.logits({"attention_mask": [1]})),

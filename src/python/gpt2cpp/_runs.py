@@ -12,7 +12,7 @@ from ._arrays import int32_array, int64_array, items, to_json, zeros
 from ._library import Callbacks, Calls, OnScores, OnToken, Owned, get_json, lib
 from ._observe import require_in_place
 from .errors import InvalidArgumentError, unexpected
-from .options import DEFAULTS, request_of
+from .options import TABLE, request_of
 from .results import Generation, generation_of
 
 
@@ -148,7 +148,7 @@ class Texts:
     def _report(self, *_: float) -> Any:
         """Calls on_progress with the share of the tokens that are written, of those that may be."""
         limit = (self._request.get("max_new_tokens") or self._request.get("max_length")
-                 or DEFAULTS["max_new_tokens"])
+                 or TABLE["max_new_tokens"]["default"])
         share = self._n_tokens / (self._n_texts * limit)
         if self._on_progress is not None and share < 1:
             return self._on_progress(share)

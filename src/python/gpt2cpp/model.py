@@ -15,7 +15,7 @@ from ._runs import Texts, new_run
 from ._weights import Weights
 from .encoding import Attributes, Tokens, as_list, one_text, text_or_ids
 from .errors import Error, InvalidArgumentError, NotFoundError, unexpected
-from .options import merged, with_options
+from .options import GenerateOptions, merged, with_options
 from .results import (Choice, Comparison, Generation, Page, Scores, choice_of, comparison_of,
                       scores_of)
 from .session import Session, rows_of_pass
@@ -25,8 +25,6 @@ from .tokenizer import (PathLike, Tokenizer, c_path, exact_path, find_model, mem
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from .options import GenerateOptions
 
 _TORCH_DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "auto": None}
 
@@ -202,7 +200,7 @@ class Model(Handle):
     def generate(self, prompt: Union[Tokens, Sequence[Tokens]] = "", *, on_error: str = "raise",
                  **options: Unpack[GenerateOptions]) -> List[Generation]: ...
 
-    @with_options
+    @with_options(GenerateOptions)
     def generate(self, prompt: Union[Tokens, Sequence[Tokens]] = "", *, on_error: str = "raise",
                  **options: Unpack[GenerateOptions]) -> Any:
         """Returns the continuation of the prompt as a Generation, which is a str.
@@ -240,6 +238,7 @@ class Model(Handle):
         found = [text for one in results for text in ([one] * n if isinstance(one, Error) else one)]
         return found if is_list or copies is not None else found[0]
 
+    @with_options(GenerateOptions)
     def stream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Stream:
         """Like generate(), but returns an iterator over the pieces of the text as it is written.
 
@@ -374,20 +373,24 @@ class Model(Handle):
             return session.observe(ids, what, layers, change=change)
 
     def inspect(self, text: Tokens = "", *, input_ids: Any = None, attention_mask: Any = None,
-                on_progress: Optional[Callable[[float], Any]] = None, **options: Any) -> Page:
+                top: Optional[int] = None, skip_layer: Optional[Sequence[int]] = None,
+                skip_head: Optional[Sequence[str]] = None,
+                skip_mlp: Optional[Sequence[int]] = None,
+                identity_norm: Optional[Sequence[str]] = None,
+                on_progress: Optional[Callable[[float], Any]] = None) -> Page:
         """What the model computes for a text, as the page that a notebook or a browser shows.
 
-        The options are `top`, the number of predictions in lists, and those that change the pass,
-        which is then compared with the unchanged one: skip_layer=[2], skip_head=["2.1"],
-        skip_mlp=[2] and identity_norm=["ln_1.2"].
+        `top` is the number of predictions in lists. The other options change the pass, which is
+        then compared with the unchanged one: skip_layer=[2], skip_head=["2.1"], skip_mlp=[2] and
+        identity_norm=["ln_1.2"].
 
         >>> Model().inspect("The cat")[:15]
         '<!doctype html>'
         """
-        if "prompt" in options:
-            raise InvalidArgumentError("text, prompt: give only the text")
         ids = self.encode("text", text, input_ids, attention_mask)
-        return Page(new_run(self, "inspect_page", on_progress, prompt=ids, **options).result())
+        return Page(new_run(self, "inspect_page", on_progress, prompt=ids, top=top,
+                            skip_layer=skip_layer, skip_head=skip_head, skip_mlp=skip_mlp,
+                            identity_norm=identity_norm).result())
 
     # -- Scores and vectors ----------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ import inspect
 import math
 from collections.abc import Mapping
 from textwrap import fill, indent
-from typing import Any, Callable, Dict, List, Sequence, Tuple, TypedDict, TypeVar, Union
+from typing import (Any, Callable, Dict, Iterable, List, Sequence, Tuple, Type, TypedDict, TypeVar,
+                    Union)
 
 from ._arrays import is_number, items, to_json
 from ._library import Handle, described, get_json, lib
@@ -15,7 +16,9 @@ from .errors import InvalidArgumentError, unexpected
 Function = TypeVar("Function", bound=Callable[..., Any])
 Processor = Callable[[Any, Any], Any]
 
-DEFAULTS = {option["name"]: option["default"] for option in described["options"]}
+TABLE = {option["name"]: option for option in described["options"]}
+"""The library's table of options."""
+
 _LOWEST = -1e30  # of a bias; a token with it is as good as removed
 _LENGTHS = ("max_length", "max_new_tokens")
 
@@ -90,12 +93,17 @@ class GenerateOptions(SamplingOptions, total=False):
     early_stopping: Union[bool, str]
 
 
+def require_known(options: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Refuses options with other names, before their values are looked at."""
+    unknown = options.keys() - {*names}
+    if unknown:
+        raise InvalidArgumentError(f"unknown option {min(unknown)!r}: remove it")
+
+
 def merged(options: Mapping[str, Any]) -> Dict[str, Any]:
     """The options, after those of the option generation_config, over which they take precedence.
     A length takes the place of the other length, too."""
-    unknown = options.keys() - GenerateOptions.__annotations__.keys() - {"n"}
-    if unknown:
-        raise InvalidArgumentError(f"unknown option {min(unknown)!r}: remove it")
+    require_known(options, {*GenerateOptions.__annotations__, "n"})
     others = {name: value for name, value in options.items() if value is not None}
     if "n" in others and "num_return_sequences" not in others:  # OpenAI's name
         others["num_return_sequences"] = others.pop("n")
@@ -161,11 +169,30 @@ _HELP = {
 """The options that only Python has, or that the table of the library does not list."""
 
 
-def with_options(function: Function) -> Function:
-    """Adds a paragraph about each option of generate() to the documentation of a function."""
-    texts = {**{option["name"]: option["help"] for option in described["options"]}, **_HELP}
-    paragraphs: List[str] = [
-        f"{name}: {kind.__forward_arg__}\n{indent(fill(texts[name], 92), '    ')}"
-        for name, kind in GenerateOptions.__annotations__.items()]
-    function.__doc__ = "\n".join([f"{inspect.getdoc(function)}\n\nOptions:\n", *paragraphs, ""])
-    return function
+def _entry(name: str, kind: str) -> str:
+    """The paragraph about an option, with its range and its default if the table has it."""
+    row = TABLE.get(name)
+    lines = [f"{name}: {kind}", indent(fill(_HELP.get(name) or TABLE[name]["help"], 92), "    ")]
+    if row is not None:
+        lines.append(f"    Default: {row['default']!r}; expected: {row['form']}")
+    return "\n".join(lines)
+
+
+def with_options(kind: Type[Any]) -> Callable[[Function], Function]:
+    """Adds the options of a kind to the signature of a function, from which editors and notebooks
+    complete their names, and a paragraph about each of them to its documentation."""
+    types = {name: one.__forward_arg__ for name, one in kind.__annotations__.items()}
+
+    def add(function: Function) -> Function:
+        function.__doc__ = "\n".join([f"{inspect.getdoc(function)}\n\nOptions:\n",
+                                      *(_entry(*item) for item in types.items()), ""])
+        signature = inspect.signature(function)
+        own = [one for one in signature.parameters.values() if one.kind != one.VAR_KEYWORD]
+        options = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=types[name],
+                                     default=TABLE.get(name, {}).get("default"))
+                   for name in types if name not in signature.parameters]
+        function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[*own, *options])
+        return function
+
+    return add

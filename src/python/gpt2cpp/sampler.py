@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, Iterable, Optional
 
 from ._arrays import FloatArray, float_rows, ids_array, to_json, whole, zeros
 from ._library import Handle, OnScores, Owned, lib
-from .options import request_of
+from .options import SamplingOptions, request_of, require_known, with_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from .options import SamplingOptions
 
 
 class Sampler(Handle):
@@ -30,6 +28,7 @@ class Sampler(Handle):
     True
     """
 
+    @with_options(SamplingOptions)
     def __init__(self, vocab_size: int, *, prompt_length: Optional[int] = None,
                  max_length: Optional[int] = None, eos_token_id: Optional[Iterable[int]] = None,
                  dropped: Optional[int] = None, min_tokens_to_keep: Optional[int] = None,
@@ -42,6 +41,7 @@ class Sampler(Handle):
         dropped:        the number of tokens that preceded the others and were dropped
         min_tokens_to_keep:  each of the filters keeps at least this many
         """
+        require_known(options, SamplingOptions.__annotations__)
         json = to_json(**request_of(options), prompt_length=prompt_length, max_length=max_length,
                        eos_token_id=eos_token_id, dropped=dropped,
                        min_tokens_to_keep=min_tokens_to_keep)

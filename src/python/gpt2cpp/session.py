@@ -13,14 +13,13 @@ from ._observe import Changes, Observations, What, observe
 from ._runs import Texts
 from .encoding import Tokens, one_text, text_or_ids
 from .errors import InvalidArgumentError
+from .options import GenerateOptions, with_options
 from .results import Generation
 from .stream import Stream
 from .tokenizer import PathLike, c_path
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from .options import GenerateOptions
 
 _MAGIC = b"gpt2sess"  # the first bytes of a file of a session
 
@@ -148,6 +147,7 @@ class Session(Handle):
         with self._lock:
             lib.gpt2_session_save(self._use(), c_path(path))
 
+    @with_options(GenerateOptions)
     def generate(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Generation:
         """Appends the prompt and its continuation by the model, and returns the continuation.
 
@@ -160,6 +160,7 @@ class Session(Handle):
         texts.end()
         return text
 
+    @with_options(GenerateOptions)
     def stream(self, prompt: Tokens = "", **options: Unpack[GenerateOptions]) -> Stream:
         """Like generate(), but returns an iterator over the pieces, like Model.stream().
 

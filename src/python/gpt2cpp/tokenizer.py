@@ -73,10 +73,11 @@ class Tokenizer(Handle):
         The settings pad_token, padding_side, truncation_side and model_max_length take the place
         of those of the files.
         """
+        unknown = settings.keys() - {"pad_token", *_SETTINGS}
+        if unknown:
+            raise InvalidArgumentError(f"{min(unknown)}: is no argument of from_pretrained()")
         tokenizer = cls(pretrained_name(name_or_path, revision))
         for name, value in settings.items():
-            if name not in ("pad_token", *_SETTINGS):
-                raise InvalidArgumentError(f"{name}: is no argument of from_pretrained()")
             setattr(tokenizer, name, value)
         return tokenizer
 
