@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "serve/hostile.h"
-#include "serve/schema.h"
 #include "support/catch.h"
+#include "support/openai.h"
 #include "support/temporary_directory.h"
 #include "support/test_server.h"
 

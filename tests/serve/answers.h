@@ -1,15 +1,13 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "serve/schema.h"
 #include "support/catch.h"
 #include "support/http_client.h"
+#include "support/openai.h"
 #include "support/test_server.h"
 
 namespace gpt2::test {
@@ -42,31 +40,17 @@ inline void check_same(const nlohmann::json& choice, const nlohmann::json& writt
   }
 }
 
-/// Joins the parts of a stream of completions: returns the choices of a whole answer. Checks that
-/// the stream ends as it should, and that each choice has one reason why it ended, in its last
-/// part.
-inline nlohmann::json joined(const HttpResponse& response) {
-  using nlohmann::json;
-  std::map<std::size_t, json> choices;
-  for (const json& chunk : chunks_of(response)) {
-    for (const json& part : chunk["choices"]) {
-      const auto [at, is_first] = choices.try_emplace(part["index"], part);
-      if (is_first) continue;
-      json& choice = at->second;
-      CHECK(choice["finish_reason"].is_null());
-      choice["finish_reason"] = part["finish_reason"];
-      choice["text"] = choice["text"].get<std::string>() + part["text"].get<std::string>();
-      if (part["logprobs"].is_null()) continue;
-      if (choice["logprobs"].is_null()) choice["logprobs"] = json::object();
-      for (const auto& [name, list] : part["logprobs"].items()) {
-        json& whole = choice["logprobs"][name];
-        for (const json& one : list) whole.push_back(one);
-      }
-    }
-  }
-  json list = json::array();
-  for (auto& [index, choice] : choices) list.push_back(std::move(choice));
-  return list;
+/// Returns the parts of a stream. Checks that it ends as it should.
+inline std::vector<nlohmann::json> chunks_of(const HttpResponse& response) {
+  CHECK(response.status == 200);
+  CHECK(response.is_complete);
+  std::vector<std::string> events = response.events();
+  REQUIRE(!events.empty());
+  CHECK(events.back() == "[DONE]");
+  events.pop_back();
+  std::vector<nlohmann::json> chunks;
+  for (const std::string& event : events) chunks.push_back(nlohmann::json::parse(event));
+  return chunks;
 }
 
 }  // namespace gpt2::test

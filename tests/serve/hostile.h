@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "serve/schema.h"
+#include "serve/answers.h"
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/test_server.h"

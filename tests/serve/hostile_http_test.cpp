@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "serve/hostile.h"
-#include "serve/schema.h"
 #include "support/catch.h"
 #include "support/is_slow.h"
+#include "support/openai.h"
 #include "support/test_server.h"
 
 namespace gpt2::test::hostile_http_test {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "serve/hostile.h"
-#include "serve/schema.h"
 #include "support/catch.h"
+#include "support/openai.h"
 #include "support/test_server.h"
 
 namespace gpt2::test::request_log_test {
