@@ -565,8 +565,7 @@ GPT2_API void gpt2_scheduler_free(gpt2_scheduler* scheduler);
 ///
 /// Runs have the defaults of the command: temperature 0.8, top_k 40, seed 0 (or "random") and
 /// max_new_tokens 256, but 16 for "completions". A "generate" run also takes "stop_tokens" (ids
-/// that end the text, too), "prompt_lookup" (drafts tokens from the text so far),
-/// "max_draft_tokens", "constant_draft" and "hash_logits".
+/// that end the text, too), "prompt_lookup" (drafts tokens from the text so far) and "hash_logits".
 ///
 /// `tokenizer` may be NULL: texts are then given and returned as token ids. `callbacks` may be
 /// NULL. GPT2_INVALID_ARGUMENT for an unknown kind, for JSON that is not an object, for an unknown

@@ -77,8 +77,6 @@ class GenerateOptions(SamplingOptions, total=False):
     logprobs: int
     draft: Handle
     prompt_lookup: bool
-    max_draft_tokens: int
-    constant_draft: bool
     logits_processor: Union[Processor, Sequence[Processor]]
     on_progress: Callable[[float], Any]
     streamer: Any
@@ -152,8 +150,6 @@ _HELP = {
     "eos_token_id": "The tokens that end the text, instead of those of the model and the tokenizer",
     "draft": "Drafts tokens: a quantized copy of the Model, or a small one of the same vocabulary",
     "prompt_lookup": "Draft tokens from the text so far",
-    "max_draft_tokens": "The max number of tokens in a draft",
-    "constant_draft": "Always draft that many, however few of them are kept",
     "logits_processor": "f(ids, scores), or several, which change the array of scores in place and "
                         "return nothing",
     "on_progress": "f(share of the tokens that may be written); returns False to stop. Called "

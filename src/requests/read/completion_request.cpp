@@ -50,9 +50,7 @@ void check_effects(Members& members, const CompletionRequest& request) {
   if (members.flag("do_sample").value_or(false)) refuse("do_sample");
   if (request.stream) refuse("stream");
   if (request.best_of != request.n) refuse("best_of");
-  for (const char* const name : {"prompt_lookup", "constant_draft", "max_draft_tokens"}) {
-    refuse(name);
-  }
+  refuse("prompt_lookup");
 }
 
 void read_beams(Members& members, CompletionRequest& request, const RequestContext& context) {
@@ -76,10 +74,7 @@ void read_beams(Members& members, CompletionRequest& request, const RequestConte
 // Reads the members that only our own requests have.
 void read_own_members(Members& members, GenerationOptions& options, TokenReader& reader) {
   options.prompt_lookup = members.flag("prompt_lookup").value_or(false);
-  options.constant_draft = members.flag("constant_draft").value_or(false);
   options.hash_logits = members.flag("hash_logits").value_or(false);
-  options.max_draft_tokens = members.count("max_draft_tokens", 1, GenerationOptions::kMaxDraft)
-                                 .value_or(options.max_draft_tokens);
   if (const json* const ids = members.find("stop_tokens")) {
     options.stop_tokens = reader.read_ids(*ids, "stop_tokens");
   }
