@@ -1,6 +1,7 @@
 #include "formats/safetensors.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -26,11 +27,7 @@ std::string_view header_of(Bytes file, std::string_view where) {
   if (file.size() < kPrefix) {
     fail(where, "has only ", file.size(), " bytes; expected weights: download it again");
   }
-  const auto length = load_little_endian<std::uint64_t>(file);
-  if (length > kMaxHeader) {
-    fail(where, "not a file of weights: not one that torch.save wrote, and as safetensors ",
-         "the header would have ", length, " bytes; expected at most ", kMaxHeader);
-  }
+  const std::size_t length = safetensors_header_size(file, where) - kPrefix;
   if (length > file.size() - kPrefix) {
     fail(where, "the header has ", length, " bytes, but the file ends after ",
          file.size() - kPrefix, " of them; download it again");
@@ -133,14 +130,29 @@ void check_coverage(const std::vector<Entry>& entries, std::size_t data_size,
   if (covered < data_size) fail(where, data_size - covered, " bytes follow the last tensor");
 }
 
+std::vector<Entry> sorted_entries(std::string_view header, std::string_view where) {
+  std::vector<Entry> entries = read_entries(header, where);
+  std::ranges::sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
+  return entries;
+}
+
 }  // namespace
+
+std::size_t safetensors_header_size(Bytes begin, std::string_view where) {
+  if (begin.size() < kPrefix) return kPrefix;
+  const auto length = load_little_endian<std::uint64_t>(begin);
+  if (length > kMaxHeader) {
+    fail(where, "not a file of weights: not one that torch.save wrote, and as safetensors ",
+         "the header would have ", length, " bytes; expected at most ", kMaxHeader);
+  }
+  return kPrefix + static_cast<std::size_t>(length);
+}
 
 // The order of the checks is the same as in the reference reader, so that both give the same reason
 // for a file that is wrong in several ways.
 TensorTable parse_safetensors(Bytes file, std::string_view where) {
   const std::string_view header = header_of(file, where);
-  std::vector<Entry> entries = read_entries(header, where);
-  std::ranges::sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
+  std::vector<Entry> entries = sorted_entries(header, where);
   const Bytes data = file.subspan(kPrefix + header.size());
   check_coverage(entries, data.size(), where);
 
@@ -151,6 +163,37 @@ TensorTable parse_safetensors(Bytes file, std::string_view where) {
                                entry.end - entry.begin});
   }
   return tensors;
+}
+
+TensorList parse_safetensors_header(Bytes head, std::string_view where) {
+  std::vector<Entry> entries = sorted_entries(header_of(head, where), where);
+  check_coverage(entries, entries.empty() ? 0 : entries.back().end, where);
+  TensorList tensors;
+  for (Entry& entry : entries) {
+    tensors.emplace_back(std::move(entry.name), TensorView{.dtype = entry.dtype,
+                                                           .shape = std::move(entry.shape),
+                                                           .bytes = entry.end - entry.begin});
+  }
+  return tensors;
+}
+
+std::string safetensors_header(const TensorList& tensors) {
+  JsonDocument<json> header;
+  header.root["__metadata__"]["format"] = "pt";
+  std::size_t offset = 0;
+  for (const auto& [name, view] : tensors) {
+    json& entry = header.root[name];
+    const auto sizes = view.shape.sizes();
+    entry["dtype"] = name_of(view.dtype);
+    entry["shape"] = std::vector(sizes.begin(), sizes.end());
+    entry["data_offsets"] = std::array{offset, offset + view.bytes};
+    offset += view.bytes;
+  }
+  std::string text = header.root.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  std::string length;
+  for (int i = 0; i < 8; ++i) length += static_cast<char>(std::uint64_t{text.size()} >> (8 * i));
+  return length + text;
 }
 
 }  // namespace gpt2

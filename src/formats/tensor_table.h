@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -26,8 +27,11 @@ struct TensorView {
 /// The tensors of a file of weights, in the order of their names.
 using TensorTable = std::map<std::string, TensorView, std::less<>>;
 
-/// The members of nanoGPT's "model_args", or of build-nanogpt's GPTConfig, that are whole numbers or
-/// booleans: n_layer, n_head, n_embd, block_size, vocab_size and bias (0 or 1).
+/// The same in the order of their data.
+using TensorList = std::vector<std::pair<std::string, TensorView>>;
+
+/// The members of nanoGPT's "model_args", or of build-nanogpt's GPTConfig, that are whole numbers
+/// or booleans: n_layer, n_head, n_embd, block_size, vocab_size and bias (0 or 1).
 using ModelArgs = std::map<std::string, std::int64_t, std::less<>>;
 
 /// Those of them without which there is no model.

@@ -110,26 +110,59 @@ class Model extends Requests {
     check(options, kLoadOptions, "the options of a model");
     const { name = "gpt2", dtype = "stored", tokenizer = true, signal } = options;
     this.#wasm = await instantiate();
+    // An adapter is merged with floats.
+    const quantizes = /^int[48]$/.test(dtype)
+      && !Object.hasOwn(Object(source), "adapter_config.json");
     const files = [];
     for await (const file of filesOf(source, options)) {
-      files.push(await this.#read(file, options).catch((error) => {
+      const isStream = quantizes && /^model(\.\w+)?\.safetensors$/.test(file.name);
+      const read = isStream ? this.#quantize(file, `${dtype}`, options) : this.#read(file, options);
+      files.push({ name: file.name, ...await read.catch((error) => {
         signal?.throwIfAborted();
         fail(`${file.name}: ${error.message}`);
-      }));
+      }) });
     }
     this.#model = this.#call("open",
       JSON.stringify({ name: `${name}`, dtype: `${dtype}`, tokenizer: !!tokenizer, files }));
     return this;
   }
 
+  // Gives the parts of a file, and tells how much of it is there.
+  async *#partsOf(file, { onProgress, signal }) {
+    let loaded = 0;
+    for await (const part of partsOf(file.stream())) {
+      yield part;
+      loaded += part.length;
+      onProgress?.({ file: file.name, loaded, total: Math.max(file.size, loaded) });
+      signal?.throwIfAborted();
+    }
+  }
+
+  // Quantizes a file of weights part by part, and returns where the result is.
+  async #quantize(file, dtype, options) {
+    const stream = this.#call("stream", dtype);
+    const room = 1 << 20;
+    const address = this.#allocate(room);
+    for await (const whole of this.#partsOf(file, options)) {
+      for (let begin = 0; begin < whole.length; begin += room) {
+        const part = whole.subarray(begin, begin + room);
+        this.#bytes(address, part.length).set(part);
+        this.#call("add", stream, address, part.length);
+      }
+    }
+    this.#wasm.gpt2_web_release(address);
+    this.#call("finish", stream);
+    return JSON.parse(this.#text());
+  }
+
   // Reads a file to memory, where it stays, and returns where it is.
-  async #read(file, { onProgress, signal }) {
+  async #read(file, options) {
     let { size } = file;
     let address = this.#allocate(size);
     let end = 0;
-    for await (const chunk of partsOf(file.stream())) {
+    for await (const part of this.#partsOf(file, options)) {
       const begin = end;
-      end += chunk.length;
+      end += part.length;
       if (end > size) {
         const before = address;
         size = Math.ceil(end * 1.5);
@@ -137,11 +170,9 @@ class Model extends Requests {
         this.#bytes(address, begin).set(this.#bytes(before, begin));
         this.#wasm.gpt2_web_release(before);
       }
-      this.#bytes(address + begin, chunk.length).set(chunk);
-      onProgress?.({ file: file.name, loaded: end, total: Math.max(file.size, end) });
-      signal?.throwIfAborted();
+      this.#bytes(address + begin, part.length).set(part);
     }
-    return { name: file.name, address, size: end };
+    return { address, size: end };
   }
 
   #allocate(size) {
@@ -254,21 +285,28 @@ export async function loadInWorker(source, options = {}) {
   const send = (method, given, { signal, ...functions } = {}) => new Promise((resolve, reject) => {
     if (ended || signal?.aborted) return reject(ended ?? signal.reason);
     const { port1: ours, port2: theirs } = new MessageChannel();
-    waiting.add(reject);
-    ours.onmessage = ({ data: { event, value, error } }) => {
-      if (event) return functions[event]?.(value);
-      waiting.delete(reject);
-      ours.close();
-      if (error === undefined) resolve(value);
-      else reject(new Gpt2Error(error));
-    };
-    worker.postMessage({ method, given, port: theirs }, [theirs]);
-    signal?.addEventListener("abort", () => {
-      waiting.delete(reject);
+    const finish = () => {
+      waiting.delete(refuse);
+      signal?.removeEventListener("abort", abort);
       ours.onmessage = null;
-      ours.postMessage("abort");
-      reject(signal.reason);
-    });
+      ours.close();
+    };
+    const refuse = (reason) => { finish(); reject(reason); };
+    const stop = (reason) => { ours.postMessage("abort"); refuse(reason); };
+    const abort = () => stop(signal.reason);
+    ours.onmessage = ({ data: { event, value, error } }) => {
+      try {
+        if (event) return functions[event]?.(value);
+      } catch (thrown) {
+        return stop(thrown);
+      }
+      if (error) return refuse(new Gpt2Error(error));
+      finish();
+      resolve(value);
+    };
+    waiting.add(refuse);
+    worker.postMessage({ method, given, port: theirs }, [theirs]);
+    signal?.addEventListener("abort", abort);
   });
   const model = Object.assign(new Requests(), {
     async load(from, { signal, onProgress, ...rest } = {}) {

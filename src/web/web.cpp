@@ -12,12 +12,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/names.h"
 #include "gpt2/model.h"
 #include "gpt2/scheduler.h"
 #include "gpt2/tokenizer.h"
+#include "model/loading/weight_stream.h"
 #include "requests/answer/own_form.h"
 #include "requests/read/members.h"
 #include "requests/run/run.h"
@@ -69,13 +71,29 @@ struct PageRun {
   Json events = Json::array();  // since the last step
 };
 
-std::vector<MemoryFile> files_in(const nlohmann::json& list) {
+WeightType type_named(std::string_view name) {
+  const auto type = weight_type_named(name);
+  if (!type) reject("dtype: expected ", listed_names<WeightType>());
+  return *type;
+}
+
+// Returns the files. If the weights were quantized as they arrived, their config.json becomes the
+// text `config`.
+std::vector<MemoryFile> files_in(const nlohmann::json& list, WeightType dtype,
+                                 std::string& config) {
   std::vector<MemoryFile> files;
+  bool is_quantized = false;
   for (const auto& file : list) {
+    is_quantized = is_quantized || file.value("is_quantized", false);
     const auto address = file.at("address").get<std::uintptr_t>();
     const std::span bytes(reinterpret_cast<const std::byte*>(address),
                           file.at("size").get<std::size_t>());
     files.push_back({.name = file.at("name").get_ref<const std::string&>(), .bytes = bytes});
+  }
+  for (MemoryFile& file : files) {
+    if (!is_quantized || file.name != "config.json") continue;
+    config = quantized_config(text_of(file.bytes), dtype);
+    file.bytes = std::as_bytes(std::span(config));
   }
   return files;
 }
@@ -102,15 +120,36 @@ extern "C" {
 [[gnu::used]] void* gpt2_web_allocate(std::size_t bytes) { return std::aligned_alloc(64, bytes); }
 [[gnu::used]] void gpt2_web_release(void* memory) { std::free(memory); }
 
+/// Begins to quantize weights as they arrive, which gpt2_web_add() takes.
+[[gnu::used]] WeightStream* gpt2_web_stream(const char* dtype) {
+  return guard([&] { return new WeightStream(type_named(dtype)); });
+}
+[[gnu::used]] int gpt2_web_add(WeightStream* stream, const std::byte* part, std::size_t size) {
+  return guard([&] {
+    stream->add({part, size});
+    return 1;
+  });
+}
+/// Writes where the quantized file is: {"address", "size", "is_quantized"}. It stays in use.
+[[gnu::used]] int gpt2_web_finish(const WeightStream* stream) {
+  return guard([&] {
+    const Bytes file = stream->finish();
+    write({{"address", reinterpret_cast<std::uintptr_t>(file.data())},
+           {"size", file.size()},
+           {"is_quantized", stream->is_quantized()}});
+    return 1;
+  });
+}
+
 /// Opens the model of this module:
-/// {"name", "dtype", "tokenizer", "files": [{"name", "address", "size"}]}.
+/// {"name", "dtype", "tokenizer", "files": [{"name", "address", "size", "is_quantized"}]}.
 [[gnu::used]] PageModel* gpt2_web_open(const char* body) {
   return guard([&] {
     const auto request = parse(body);
-    const auto files = files_in(request.root.at("files"));
-    const auto dtype = weight_type_named(request.root.at("dtype").get<std::string>());
-    if (!dtype) reject("dtype: expected ", listed_names<WeightType>());
-    const Engine engine(Model::load(files, {.dtype = *dtype}), {.threads = 1});
+    const WeightType dtype = type_named(request.root.at("dtype").get<std::string>());
+    std::string config;
+    const auto files = files_in(request.root.at("files"), dtype, config);
+    const Engine engine(Model::load(files, {.dtype = dtype}), {.threads = 1});
     std::optional<Tokenizer> tokenizer;
     if (request.root.at("tokenizer").get<bool>()) {
       tokenizer = Tokenizer::load(files);
@@ -127,7 +166,9 @@ extern "C" {
     const RequestContext context = {model->tokenizer, model->config()};
     auto run = std::make_unique<PageRun>();
     run->run = make_run(kind, kind.read(parse(body).root, context),
-                        {model->engine, model->scheduler, model->tokenizer,
+                        {model->engine,
+                         model->scheduler,
+                         model->tokenizer,
                          {.id = kind.id_prefix + std::string("web"), .model = model->name}},
                         events_of(*run));
     return run.release();

@@ -9,7 +9,8 @@
 #     files_linux.cpp. Exceptions are src/serve and editor.cpp, which other systems do not have;
 #   - nothing takes exp, log and the like from the C library;
 #   - the C interface, the command, the server and the web include public headers, their own, requests and
-#     base, and the command the table of options and the tasks of scoring;
+#     base, and the command the table of options and the tasks of scoring; the web quantizes weights
+#     as they arrive;
 #   - no function has more than 50 lines and no file more than 400, comments not counted;
 #   - every public header has an example.
 #
@@ -52,7 +53,7 @@ layers='
   cli:      serve requests/run requests/answer requests/read generate/options generate/score cli/bench base
   cli/bench: cli model formats kernels tensor base
   c_api:    requests/run requests/answer requests/read base
-  web:      requests/run requests/answer requests/read base
+  web:      requests/run requests/answer requests/read model formats kernels tensor base
 '
 
 # The layer that each public header belongs to. Every file of include/gpt2/ must be listed.

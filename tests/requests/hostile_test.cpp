@@ -39,7 +39,7 @@ context choices stride add_bos split_special_tokens attention top skip_layer ski
 identity_norm encoding_format dimensions pooling include truncation n best_of echo suffix stream
 stream_options max_tokens max_length stop_strings do_sample truncate max_completion_tokens
 max_output_tokens top_logprobs return_token_ids tools tool_choice functions function_call audio
-response_format metadata prompt_lookup constant_draft max_draft_tokens stop_tokens hash_logits)");
+response_format metadata prompt_lookup stop_tokens hash_logits)");
   const auto add = [&](const auto& field) { names.emplace_back(field.name); };
   for_each_sampling_field(add);
   for_each_generation_field(add);

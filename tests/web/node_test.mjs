@@ -1,6 +1,7 @@
 // Tests gpt2.wasm in Node: node node_test.mjs FOLDER, which has it beside gpt2.mjs.
 import assert from "node:assert";
 import { execFileSync } from "node:child_process";
+import { getEventListeners } from "node:events";
 import { readFile, readdir } from "node:fs/promises";
 import { createServer } from "node:http";
 import { test } from "node:test";
@@ -152,6 +153,77 @@ test("ends when its signal says so", () => withModel(bundled, {}, async (model) 
   assert.ok(pieces < 6);
   assert.ok((await model.generate({ prompt: "Once", max_new_tokens: 2 }))[0].text);
 }));
+
+test("ends in a worker when a callback or a signal says so", async () => {
+  const model = await gpt2.loadInWorker(bundled);
+  try {
+    const thrown = new RangeError("on purpose");
+    let pieces = 0;
+    const onPiece = () => { if (++pieces === 3) throw thrown; };
+    const request = { prompt: "Once", max_new_tokens: 200, ignore_eos: true };
+    await assert.rejects(model.generate(request, { onPiece }), (error) => error === thrown);
+    assert.equal(pieces, 3);
+    const { signal } = new AbortController();
+    for (let i = 0; i < 3; ++i) await model.generate({ ...request, max_new_tokens: 1 }, { signal });
+    await model.generate({ prompt: "x", top_p: 2 }, { signal }).catch(() => {});
+    assert.equal(getEventListeners(signal, "abort").length, 0);
+    const controller = new AbortController();
+    await assert.rejects(model.generate(request, {
+      onPiece: () => controller.abort(), signal: controller.signal,
+    }), { name: "AbortError" });
+    assert.equal(getEventListeners(controller.signal, "abort").length, 0);
+    assert.equal((await model.generate({ prompt: "Once", max_new_tokens: 2 })).length, 1);
+  } finally {
+    model.close();
+  }
+});
+
+// The file of GPT-2 124M in f32, whose numbers are those of `numbers`, over and over.
+function gpt2File(numbers) {
+  const layer = { "ln_1.weight": [768], "ln_1.bias": [768], "attn.c_attn.weight": [768, 2304],
+    "attn.c_attn.bias": [2304], "attn.c_proj.weight": [768, 768], "attn.c_proj.bias": [768],
+    "ln_2.weight": [768], "ln_2.bias": [768], "mlp.c_fc.weight": [768, 3072],
+    "mlp.c_fc.bias": [3072], "mlp.c_proj.weight": [3072, 768], "mlp.c_proj.bias": [768] };
+  const shapes = { "wte.weight": [50257, 768], "wpe.weight": [1024, 768], "ln_f.weight": [768],
+    "ln_f.bias": [768] };
+  for (let i = 0; i < 12; ++i) {
+    for (const [name, shape] of Object.entries(layer)) shapes[`h.${i}.${name}`] = shape;
+  }
+  let end = 0;
+  const header = Buffer.from(JSON.stringify(Object.fromEntries(
+    Object.entries(shapes).map(([name, shape]) => {
+      const begin = end;
+      end += 4 * shape.reduce((a, b) => a * b);
+      return [name, { dtype: "F32", shape, data_offsets: [begin, end] }];
+    }))));
+  const length = Buffer.alloc(8);
+  length.writeUInt32LE(header.length);
+  async function* stream() {
+    yield Buffer.concat([length, header]);
+    for (let at = 0; at < end; at += numbers.length) yield numbers.subarray(0, end - at);
+  }
+  return { name: "model.safetensors", size: 8 + header.length + end, stream };
+}
+
+test("quantizes GPT-2 124M in 220 MiB", async () => {
+  const numbers = Float32Array.from({ length: 1 << 18 }, (_, i) => Math.sin(i * i) / 8);
+  const config = new File(['{"model_type": "gpt2"}'], "config.json");
+  const { instantiate } = WebAssembly;
+  let memory;
+  WebAssembly.instantiate = async (...given) => {
+    const instance = await instantiate(...given);
+    memory = instance.exports.memory;
+    return instance;
+  };
+  try {
+    const source = [config, gpt2File(Buffer.from(numbers.buffer))];
+    await withModel(source, { dtype: "int8", tokenizer: false }, () => {
+      assert.ok(memory.buffer.byteLength <= 220 * 2 ** 20, `${memory.buffer.byteLength} bytes`);
+    });
+  } finally {
+    WebAssembly.instantiate = instantiate;
+  }
+});
 
 test("survives damaged files", async () => {
   const config = await readFile(new URL("cases/tiny_default/config.json", oracle));

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstdint>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -14,6 +12,7 @@
 #include "base/paths.h"
 #include "base/text.h"
 #include "formats/model_files.h"
+#include "formats/safetensors.h"
 #include "gpt2/model.h"
 #include "gpt2/model_files.h"
 #include "model/loading/config_json.h"
@@ -25,9 +24,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string_view dtype_of(WeightType type) {
+DType dtype_of(WeightType type) {
   const auto floats = float_type_of(type);
-  return name_of(floats ? by_type(*floats, DType::f32, DType::f16, DType::bf16) : DType::u8);
+  return floats ? by_type(*floats, DType::f32, DType::f16, DType::bf16) : DType::u8;
 }
 
 void close(std::ofstream& out, const fs::path& file) {
@@ -37,25 +36,18 @@ void close(std::ofstream& out, const fs::path& file) {
 
 void write_safetensors(const fs::path& file, const std::vector<NamedWeight>& tensors,
                        const std::function<void(double share)>& progress) {
-  JsonDocument<nlohmann::json> header;
-  header.root["__metadata__"]["format"] = "pt";
-  std::size_t offset = 0;
+  TensorList list;
+  std::size_t total = 0, written = 0;
   for (const NamedWeight& tensor : tensors) {
-    nlohmann::json& entry = header.root[tensor.name];
-    entry["dtype"] = dtype_of(tensor.type);
-    entry["shape"] = tensor.shape;
-    entry["data_offsets"] = std::array{offset, offset + tensor.bytes.size()};
-    offset += tensor.bytes.size();
+    list.emplace_back(tensor.name, TensorView{.dtype = dtype_of(tensor.type),
+                                              .shape = Shape(tensor.shape),
+                                              .bytes = tensor.bytes.size()});
+    total += tensor.bytes.size();
   }
-  std::string text = header.root.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');
   std::ofstream out(file, std::ios::binary);
-  const std::uint64_t length = text.size();
-  for (int i = 0; i < 8; ++i) out.put(static_cast<char>(length >> (8 * i)));
-  out << text;
-  std::size_t written = 0;
+  out << safetensors_header(list);
   for (const NamedWeight& tensor : tensors) {
-    if (progress) progress(static_cast<double>(written) / static_cast<double>(offset));
+    if (progress) progress(static_cast<double>(written) / static_cast<double>(total));
     written += tensor.bytes.size();
     if (!(out << text_of(tensor.bytes))) break;  // close() throws with the reason
   }
