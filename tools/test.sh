@@ -7,8 +7,8 @@
 #   --tsan     under ThreadSanitizer, only the tests that start threads and those of the server
 #   --aarch64  compiled for 64-bit Arm and run with qemu; needs a Debian machine
 #   --windows  compiled for 64-bit Windows and run with wine; needs a Debian machine
-#   --web      compiled for WebAssembly and run with Node 20, 22 and 24 and Chromium; needs a Debian
-#              machine
+#   --web      compiled for WebAssembly and run with Node 20, 22 and 24 and Chromium, also as Vite,
+#              webpack and esbuild bundle it; needs a Debian machine
 #   --engines  the same, and then all bits in Chromium, Firefox and WebKit, which takes long
 set -euo pipefail
 
@@ -30,12 +30,13 @@ if [[ "$preset" == web || "$preset" == engines ]]; then
   [[ "$preset" == web ]] || engines=(firefox-esr webkit2gtk-driver xvfb)
   "$root/tools/install_dependencies.sh" chromium "${engines[@]}"
   command -v npm >/dev/null || "$root/tools/install_dependencies.sh" npm
-  "$root/tools/web.sh" >/dev/null
+  package="$("$root/tools/npm.sh")"
   "$root/tools/build.sh" web
   folders=("$root"/build/{site,web/wasm,web/wasm_relaxed,web/scalar})
   for folder in "${folders[@]:1}"; do cp "$root"/src/web/*.mjs "$folder"; done
   "$root/tests/web/nodes.sh" "${folders[@]}" "$@"
   python3 "$root/tests/web/page_test.py" "${folders[0]}"
+  python3 "$root/tests/web/bundlers_test.py" "$package"
   [[ "$preset" == web ]] || python3 "$root/tests/web/engine_test.py" "${folders[@]}"
   exit 0
 elif [[ "$preset" == aarch64 ]]; then
