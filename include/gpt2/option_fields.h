@@ -117,6 +117,9 @@ struct OptionTable {
       OptionField{"temperature", &S::temperature, kTemperature, draws, huggingface,
                   "Lower is more predictable, higher is more varied, 0 always takes the most "
                   "likely token"},
+      OptionField{"top_h", &S::top_h, kShare, draws, huggingface,
+                  "Draw from the most likely tokens that together have at most this share of the "
+                  "entropy of the 100 most likely ones; 0: from all"},
       OptionField{"top_k", &S::top_k, kTokens, draws, huggingface,
                   "Draw from the N most likely tokens; 0: from all"},
       OptionField{"top_n_sigma", &S::top_n_sigma, kSigmas, draws, own,
@@ -143,7 +146,7 @@ struct OptionTable {
       OptionField{"min_new_tokens", &S::min_new_tokens, kTokens, limits_length, huggingface,
                   "Min length of the continuation, in tokens, unless a stop string ends it"},
       OptionField{"min_length", &S::min_length, kTokens, limits_length, huggingface,
-                  "The same, but including the prompt"},
+                  "The same, but including the prompt; not used with min_new_tokens"},
       OptionField{"forced_eos_token_id", &S::forced_eos_token_id, kNoNumber, limits_length,
                   huggingface, "The last token of a text that reaches its max length"},
       OptionField{"exponential_decay_length_penalty", &S::exponential_decay_length_penalty,

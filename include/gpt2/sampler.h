@@ -50,7 +50,7 @@ struct ExponentialDecay {
 /// How the next token is chosen from the logits, with HuggingFace's names, formulas and order. The
 /// options act on the scores one after another: sequence_bias, logit_bias, presence_penalty and
 /// frequency_penalty, repetition_penalty, and so on, in the order of the members below, up to
-/// `processors`. If tokens are drawn, temperature and the filters top_k ... eta_cutoff follow.
+/// `processors`. If tokens are drawn, temperature and the filters top_h ... eta_cutoff follow.
 /// renormalize_logits comes last.
 ///
 /// logit_bias, presence_penalty and frequency_penalty come from OpenAI's API; HuggingFace does not
@@ -72,9 +72,13 @@ struct ExponentialDecay {
 ///   options.bad_words_ids = {tokenizer.encode(" cat"), tokenizer.encode(" dog")};
 struct SamplingOptions {
   /// Below 1, likely tokens become likelier; above 1, unlikely ones do. With 0, the token with the
-  /// highest score is always chosen (greedy decoding), and the filters top_k ... eta_cutoff have no
+  /// highest score is always chosen (greedy decoding), and the filters top_h ... eta_cutoff have no
   /// effect.
   float temperature = 1.0f;
+
+  /// Keep the most probable of the 100 most probable tokens: as many as together have at most this
+  /// share of the entropy of these tokens, and at least one. 0: keep all.
+  float top_h = 0.0f;
 
   /// Keep the k largest scores, and all others that are equal to the smallest of these. 0: keep
   /// all.
@@ -134,8 +138,11 @@ struct SamplingOptions {
   std::vector<std::vector<TokenId>> bad_words_ids = {};
 
   /// Remove the tokens that end texts while there are fewer tokens than this, including the prompt.
+  /// Has no effect if min_new_tokens is given.
   std::size_t min_length = 0;
-  std::size_t min_new_tokens = 0;  ///< the same, but counts only the tokens after the prompt
+
+  /// The same, but counts only the tokens after the prompt.
+  std::optional<std::size_t> min_new_tokens = {};
 
   /// If the prompt has only one token, this is the second token of the sequence.
   std::optional<TokenId> forced_bos_token_id = {};
@@ -177,7 +184,7 @@ struct SequenceLimits {
   /// which noise is generated includes them, so that noise never repeats within a text.
   std::size_t dropped = 0;
 
-  /// The min number of tokens that each of the filters top_k ... eta_cutoff keeps. (In
+  /// The min number of tokens that each of the filters top_h ... eta_cutoff keeps. (In
   /// HuggingFace's beam search, this number is greater than 1.)
   std::size_t min_tokens_to_keep = 1;
 };
@@ -215,7 +222,7 @@ class Sampler {
 
   /// Returns the scores from which the token is chosen: the logits after all options have been
   /// applied. The score of a removed token is -infinity. With temperature 0, the options that only
-  /// affect drawing (top_k ... eta_cutoff) do nothing. `ids` are all tokens so far, in order. The
+  /// affect drawing (top_h ... eta_cutoff) do nothing. `ids` are all tokens so far, in order. The
   /// span is valid until the next call.
   ///
   /// Cost: a copy of the logits, plus the cost of each option that is set.

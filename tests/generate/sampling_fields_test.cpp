@@ -83,6 +83,8 @@ void for_each_value(const OptionRange& range, const Add& add) {
     add(1.5, false, false);
   } else if constexpr (std::is_floating_point_v<T>) {
     for (const auto& [number, is_allowed] : numbers_around<T>(range)) add(number, is_allowed, true);
+  } else if constexpr (std::is_same_v<T, std::optional<std::size_t>>) {
+    return for_each_value<std::size_t>(range, add);
   } else if constexpr (std::is_same_v<T, std::optional<TokenId>>) {
     add(0, true, true);
     add(-7, false, false);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <numeric>
 
 #include "generate/sampling/processor.h"
 #include "generate/sampling/softmax.h"
@@ -108,6 +109,34 @@ void divide_by_temperature(const Processing& p) {
   }
 }
 
+// The entropy is the sum of q * -log q, where q = weight / sum and -log q = log(sum) - (score -
+// max). Both sides of the comparison are multiplied by the sum of the weights.
+void keep_top_h(const Processing& p) {
+  constexpr std::size_t kMost = 100;
+  const std::size_t count = std::min(kMost, p.scores.size());
+  p.order.resize(p.scores.size());
+  std::iota(p.order.begin(), p.order.end(), 0u);
+  const auto after = comes_after(p.scores);
+  std::ranges::partial_sort(p.order, p.order.begin() + static_cast<std::ptrdiff_t>(count),
+                            [&](std::size_t a, std::size_t b) { return after(b, a); });
+  float best[kMost], weights[kMost];
+  for (std::size_t i = 0; i < count; ++i) best[i] = p.scores[p.order[i]];
+  const Softmax s = softmax(std::span(weights, count), std::span(best, count));
+  if (s.sum == 0.0f) return;
+  const float log_sum = log_of(s.sum);
+  double entropy[kMost];  // of the first tokens together
+  double sum = 0.0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (weights[i] != 0.0f) sum += double{weights[i]} * double{log_sum - (best[i] - s.max)};
+    entropy[i] = sum;
+  }
+  std::ranges::fill(p.scores, kRemoved);
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool is_kept = i == 0 || entropy[i] <= sum * double{p.options.top_h};
+    if (is_kept && weights[i] != 0.0f) p.scores[p.order[i]] = best[i];
+  }
+}
+
 void keep_top_k(const Processing& p) {
   const std::size_t k = std::max(p.options.top_k, p.limits.min_tokens_to_keep);
   if (k >= p.scores.size()) return;
@@ -203,6 +232,7 @@ void add_filters(std::vector<Processor>& list, const SamplingOptions& o) {
   // If there are other processors, this one runs even with temperature 1, because it limits scores
   // that they have made infinite.
   add(o.temperature != 1.0f || !list.empty(), divide_by_temperature);
+  add(o.top_h > 0.0f, keep_top_h);
   add(o.top_k != 0, keep_top_k);
   add(o.top_n_sigma > 0.0f, keep_top_n_sigma);
   add(o.top_p < 1.0f, keep_top_p);

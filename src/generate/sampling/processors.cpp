@@ -13,12 +13,10 @@ namespace {
 constexpr float kMaxFloat = std::numeric_limits<float>::max();
 
 // Returns whether the last id of `sequence` would complete it after `ids`. A sequence of one id is
-// always completed. Like HuggingFace, returns false for a longer sequence that has more ids than
-// the text so far, even if all of its ids but the last match. REQUIRES: sequence is not empty.
+// always completed. REQUIRES: sequence is not empty.
 bool would_complete(std::span<const TokenId> sequence, std::span<const TokenId> ids) {
-  if (sequence.size() == 1) return true;
   const auto before = sequence.first(sequence.size() - 1);
-  return sequence.size() <= ids.size() && std::ranges::equal(before, ids.last(before.size()));
+  return before.size() <= ids.size() && std::ranges::equal(before, ids.last(before.size()));
 }
 
 // The Sampler has sorted the biases by their last id. The biases of one token are therefore
@@ -111,7 +109,7 @@ void require_min_length(const Processing& p) {
 
 void require_min_new_tokens(const Processing& p) {
   const std::size_t prompt = p.limits.prompt_length;
-  if (p.ids.size() < prompt || p.ids.size() - prompt < p.options.min_new_tokens) remove_eos(p);
+  if (p.ids.size() < prompt || p.ids.size() - prompt < *p.options.min_new_tokens) remove_eos(p);
 }
 
 void force_bos(const Processing& p) {
@@ -193,8 +191,8 @@ std::vector<Processor> processors_for(const SamplingOptions& o) {
   add(penalizes, penalize_repetition);
   add(bans_ngrams, ban_repeated_ngrams);
   add(!o.bad_words_ids.empty(), ban_bad_words);
-  add(o.min_length != 0, require_min_length);
-  add(o.min_new_tokens != 0, require_min_new_tokens);
+  add(o.min_length != 0 && !o.min_new_tokens, require_min_length);
+  add(o.min_new_tokens.value_or(0) != 0, require_min_new_tokens);
   add(o.forced_bos_token_id.has_value(), force_bos);
   add(!o.forced_eos_token_id.empty(), force_eos);
   add(o.remove_invalid_values, remove_invalid_values);

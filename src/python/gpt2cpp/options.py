@@ -32,6 +32,7 @@ class SamplingOptions(TypedDict, total=False):
 
     do_sample: bool
     temperature: float
+    top_h: float
     top_k: int
     top_n_sigma: float
     top_p: float
