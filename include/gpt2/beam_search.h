@@ -19,9 +19,9 @@ namespace [[gnu::visibility("default")]] gpt2 {
 /// Determines when a beam search ends, once the number of ended sequences has reached the number of
 /// beams. HuggingFace's values of early_stopping are given in parentheses.
 enum class EarlyStopping {
-  no,     ///< (false) when no open beam is likely to end with a better score: the best sum of
-          ///< log-probabilities in this step, divided by its current length, is no better than the
-          ///< worst score in the list
+  no,     ///< (false) when no open beam is likely to end with a better score: the sum of the
+          ///< log-probabilities of the best one, divided by its current length, is no better than
+          ///< the worst score in the list
   yes,    ///< (true) at once
   never,  ///< ("never") when no open beam can end with a better score: like `no`, but with a
           ///< positive length_penalty the sum is divided by the max length
@@ -84,7 +84,7 @@ struct BeamSearchOptions {
 
   /// Sets the logits processors, from sequence_bias to renormalize_logits. They change
   /// log-probabilities instead of logits, and the search adds up the changed values. Nothing is
-  /// drawn, so temperature, the filters top_k ... eta_cutoff, and seed have no effect, as in
+  /// drawn, so temperature, the filters top_h ... eta_cutoff, and seed have no effect, as in
   /// HuggingFace without do_sample.
   SamplingOptions sampling = {};
 
@@ -121,15 +121,11 @@ struct BeamSequence {
 /// probable token to it. Beam search keeps num_beams partial texts, tries every token after each of
 /// them, and keeps the num_beams best results.
 ///
-/// The sequences, their order and their scores are those of HuggingFace's generate() in version
-/// 4.39 with do_sample=False, except that a sequence ends with its last token, without padding.
-/// Scores differ from HuggingFace's by rounding, so sequences with nearly equal scores may change
-/// places. Candidates with equal sums are ordered by beam and then by token; among sequences with
-/// equal scores, the one that ended last comes first.
-///
-/// HuggingFace's results differ in two cases since version 4.50: it decides from the best beam that
-/// continues, and not from the best candidate, whether the search has ended; and at the max length
-/// it ends only the first num_beams candidates.
+/// The sequences, their order and their scores are those of HuggingFace's generate() in
+/// transformers 5 with do_sample=False, except that a sequence ends with its last token, without
+/// padding. Scores differ from HuggingFace's by rounding, so sequences with nearly equal scores may
+/// change places. Candidates with equal sums are ordered by beam and then by token; among sequences
+/// with equal scores, the one that ended first comes first.
 ///
 /// With one beam and no processors, the tokens are those of generate() with temperature 0, unless
 /// early_stopping is EarlyStopping::never. With processors, they may differ, because a processor

@@ -174,13 +174,13 @@ TEST_CASE("NaN logits are refused, or replaced where the options say so") {
   check_bad_argument([&] { static_cast<void>(beam_search(engine, kPrompt, options)); },
                      {"logits", "NaN"});
   options.sampling.remove_invalid_values = true;
-  // All sums are 0, so the lowest tokens are kept. Of equal sequences, the last one comes first.
-  TokenId expected = 20;
+  // All sums are 0, so the lowest tokens are kept. Of equal sequences, the first one comes first.
+  TokenId expected = 0;
   for (const BeamSequence& sequence : beam_search(engine, kPrompt, options)) {
-    CHECK(sequence.tokens == std::vector<TokenId>{--expected});
+    CHECK(sequence.tokens == std::vector<TokenId>{expected++});
     CHECK(sequence.score == 0.0);
   }
-  CHECK(expected == 0);
+  CHECK(expected == 20);
 }
 
 TEST_CASE("infinite scores of the caller's functions make no NaN") {

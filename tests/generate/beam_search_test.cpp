@@ -18,8 +18,8 @@ namespace {
 // f64 differ by up to 1.4e-5 in one log-probability.
 constexpr double kTolerance = 2e-4;
 
-// HuggingFace gives a sum below this to beams that do not exist yet. All of them have the same sum,
-// so their order, and with it their parents, depends on torch.
+// HuggingFace gives a sum below this to beams that do not exist yet, and after the last step, to
+// those that have ended. Their order, and with it their parents, depends on torch.
 constexpr double kUnborn = -1e8;
 
 // The beams after each step: (steps, num_beams).
@@ -69,26 +69,27 @@ Steps steps_of(const Golden& golden, const nlohmann::json& entry) {
           .num_beams = golden.shape(names.at("scores"))[1]};
 }
 
-void check_steps(const Steps& actual, const Steps& expected) {
+// transformers 4.39 chose the same beams in each step, but could end in another step.
+void check_steps(const Steps& actual, const Steps& expected, bool is_today) {
   REQUIRE(actual.num_beams == expected.num_beams);
-  REQUIRE(actual.scores.size() == expected.scores.size());
-  for (std::size_t i = 0; i < expected.scores.size(); ++i) {
+  if (is_today) REQUIRE(actual.scores.size() == expected.scores.size());
+  const std::size_t count = std::min(actual.scores.size(), expected.scores.size());
+  for (std::size_t i = 0; i < count; ++i) {
     INFO("step " << i / expected.num_beams << ", beam " << i % expected.num_beams);
     const double score = expected.scores[i];
-    const double scale = std::max(1.0, std::abs(score) * 1e-6);
-    CHECK((actual.scores[i] == score || std::abs(actual.scores[i] - score) <= kTolerance * scale));
     if (score < kUnborn) continue;
+    CHECK((actual.scores[i] == score || std::abs(actual.scores[i] - score) <= kTolerance));
     CHECK(actual.tokens[i] == expected.tokens[i]);
     CHECK(actual.parents[i] == expected.parents[i]);
   }
 }
 
-// HuggingFace's row shows the first token that ends texts where the sequence ended, and then pads.
+// HuggingFace's row shows the token that ended the sequence, and then pads.
 void check_sequence(const BeamSequence& actual, std::vector<TokenId> row,
                     const nlohmann::json& arguments, bool fills_context) {
   const std::vector<TokenId> eos = eos_of(arguments.at("eos_token_id"));
   FinishReason reason = fills_context ? FinishReason::context_full : FinishReason::length;
-  const auto end = eos.empty() ? row.end() : std::ranges::find(row, eos.front());
+  const auto end = std::ranges::find_first_of(row, eos);
   if (end != row.end()) {
     row.erase(end, row.end());
     reason = FinishReason::end_of_text;
@@ -120,7 +121,6 @@ TEST_CASE("beams, sequences and scores are those of HuggingFace's generate()") {
   std::size_t robust = 0, others = 0, greedy = 0, skipped = 0;
   for (const Golden& golden : decoding_goldens("beams.json")) {
     for (const auto& entry : golden.json.at("entries")) {
-      if (entry.at("generate").value("num_beam_groups", 1) > 1) continue;  // is not implemented
       INFO(entry.at("id") << " of " << entry.at("model") << ": " << entry.at("generate"));
       const Engine* const engine = engines.engine(golden, entry.at("model"));
       if (engine == nullptr) {
@@ -133,14 +133,15 @@ TEST_CASE("beams, sequences and scores are those of HuggingFace's generate()") {
         ++greedy;
         continue;
       }
-      check_steps(found.steps, steps_of(golden, entry));
+      const bool is_today = golden.json.at("version").get<std::string>().starts_with("5.");
+      check_steps(found.steps, steps_of(golden, entry), is_today);
       ++(entry.at("robust").get<bool>() ? robust : others);
     }
   }
   WARN("compared " << robust << " robust searches and " << others << " others with all steps, and "
                    << greedy << " searches with one beam without steps; skipped " << skipped
                    << " whose checkpoint is missing");
-  CHECK(robust >= 136);
+  CHECK(robust >= 240);
   CHECK(greedy >= 4);
 }
 

@@ -240,16 +240,10 @@ void check_greedy_text(Session& session, const nlohmann::json& entry, SamplingOp
   const auto& arguments = entry.at("generate");
   const std::vector<TokenId> eos = eos_of(arguments.at("eos_token_id"));
   std::vector<TokenId> expected = ids_of(entry.at("new_ids"));
-  GenerationOptions options{.max_new_tokens = arguments.at("max_new_tokens"),
-                            .sampling = std::move(sampling),
-                            .stop_tokens = eos,
-                            .ignore_eos = true};
-  if (entry.contains("nan_steps")) {
-    // At this step, HuggingFace turns the score of a removed end-of-text token into NaN and then
-    // chooses this token. Our processor leaves it removed.
-    expected.resize(entry.at("nan_steps").at(0));
-    options.max_new_tokens = expected.size();
-  }
+  const GenerationOptions options{.max_new_tokens = arguments.at("max_new_tokens"),
+                                  .sampling = std::move(sampling),
+                                  .stop_tokens = eos,
+                                  .ignore_eos = true};
   session.rewind(0);
   const auto result = generate(session, ids_of(entry.at("input_ids")), options, nullptr);
   const bool ended = !expected.empty() && std::ranges::count(eos, expected.back()) != 0;
@@ -273,17 +267,13 @@ void check_greedy_scores(std::optional<Session>& session, const Golden& golden,
                   {.eos_token_id = eos,
                    .prompt_length = ids.size(),
                    .max_length = ids.size() + max_new_tokens});
-  const auto nan_steps = entry.value("nan_steps", std::vector<std::size_t>());
   for (std::size_t step = 0; step < steps; ++step) {
     INFO("step " << step);
-    const bool has_nan = std::ranges::count(nan_steps, step) != 0;
     const auto expected = row_of(processed, width, step);
-    const auto ignored = has_nan ? eos : std::vector<TokenId>();
-    CHECK(difference(sampler.process(row_of(raw, width, step), ids), expected, tolerance,
-                     ignored) == "");
+    CHECK(difference(sampler.process(row_of(raw, width, step), ids), expected, tolerance) == "");
     if (session) {
-      CHECK(difference(sampler.process(logits_after(*session, ids), ids), expected, tolerance,
-                       ignored) == "");
+      CHECK(difference(sampler.process(logits_after(*session, ids), ids), expected, tolerance) ==
+            "");
     }
     ids.push_back(entry.at("new_ids")[step]);
   }
@@ -311,8 +301,8 @@ TEST_CASE("greedy texts and scores are those of HuggingFace's generate()") {
   }
   WARN("compared " << texts << " greedy texts, and the scores of " << scores << "; skipped "
                    << skipped << " texts whose checkpoint is missing");
-  CHECK(texts >= 120);
-  CHECK(scores >= 33);
+  CHECK(texts >= 190);
+  CHECK(scores >= 30);
 }
 
 TEST_CASE("the scores that tokens are drawn from are those of HuggingFace's generate()") {
@@ -346,7 +336,7 @@ TEST_CASE("the scores that tokens are drawn from are those of HuggingFace's gene
               ids_of(model.at("texts").at(row.at("text").get<std::size_t>()));
           ids.resize(row.at("pos"));
           const auto expected = row_of(processed, width, i);
-          REQUIRE(setting.at("kept_robust")[i].get<bool>());
+          if (!setting.at("kept_robust")[i].get<bool>()) continue;
           const auto check = [&](std::span<const float> logits) {
             const auto actual = sampler.process(logits, ids);
             CHECK(kept(actual).size() == setting.at("kept")[i]);
@@ -363,8 +353,8 @@ TEST_CASE("the scores that tokens are drawn from are those of HuggingFace's gene
   WARN("compared " << alone << " rows of scores from HuggingFace's logits and " << whole
                    << " from the engine's; skipped " << skipped
                    << " rows of the latter whose checkpoint is missing");
-  CHECK(alone >= 846);
-  CHECK(whole >= 564);
+  CHECK(alone >= 1050);
+  CHECK(whole >= 770);
 }
 
 }  // namespace gpt2::test::sampler_test

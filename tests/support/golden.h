@@ -45,7 +45,7 @@ class Golden {
 /// variable is set, of $GPT2_GOLDENS_DIR.
 [[nodiscard]] std::vector<Golden> goldens_of(const std::string& file);
 
-/// Returns those in a file (such as greedy.json) of the folder decoding.
+/// Returns those in a file (such as greedy.json) of the folders decoding and today/decoding.
 [[nodiscard]] std::vector<Golden> decoding_goldens(const std::string& name);
 
 /// Returns the directory of the checkpoint that a golden names, such as oracle/cases/untied, below
@@ -80,8 +80,8 @@ class Engines {
 
 /// Returns a description of the first difference, or "" if there is none. The same scores must be
 /// -infinity, and the others must differ by at most `tolerance`; for scores beyond 1e30, this is
-/// the relative tolerance. Ignores the scores of the tokens in `ignored`.
+/// the relative tolerance.
 [[nodiscard]] std::string difference(std::span<const float> actual, std::span<const float> expected,
-                                     double tolerance, const std::vector<TokenId>& ignored = {});
+                                     double tolerance);
 
 }  // namespace gpt2::test

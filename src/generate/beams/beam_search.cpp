@@ -30,6 +30,9 @@ class BeamSearch {
  private:
   void step();
   [[nodiscard]] bool report() const;
+  [[nodiscard]] bool is_at_end() const {
+    return limits_.prompt_length + new_tokens_ == limits_.max_length;
+  }
   [[nodiscard]] std::vector<BeamSequence> finish(FinishReason reason);
   [[nodiscard]] std::vector<TokenId> tokens_of(std::size_t beam) const;
   [[nodiscard]] std::string text_of(std::span<const TokenId> tokens) const;
@@ -43,6 +46,7 @@ class BeamSearch {
   EndedSequences ended_;
   bool is_done_ = false;
   std::size_t new_tokens_ = 0;  // the number of new tokens of each beam
+  std::size_t may_end_ = 0;     // how many beams are among the first num_beams candidates
   std::uint64_t logits_hash_ = 0;
 
   // The choices of the latest step: (num_beams). The sessions still hold the parents.
@@ -89,12 +93,11 @@ BeamSearch::BeamSearch(const Engine& engine, const BeamSearchOptions& options,
 std::vector<BeamSequence> BeamSearch::run(std::span<const TokenId> prompt) {
   prompt_ = prompt;
   if (!sessions_.read(prompt, options_.on_prompt)) return {};
-  const std::size_t max_length = limits_.max_length;
   while (true) {
     step();
     if (!report()) return finish(FinishReason::cancelled);
-    if (is_done_ || limits_.prompt_length + new_tokens_ == max_length) {
-      const bool is_full = max_length > n_positions_;
+    if (is_done_ || is_at_end()) {
+      const bool is_full = limits_.max_length > n_positions_;
       return finish(is_full ? FinishReason::context_full : FinishReason::length);
     }
     sessions_.advance(parents_, tokens_);
@@ -102,7 +105,7 @@ std::vector<BeamSequence> BeamSearch::run(std::span<const TokenId> prompt) {
 }
 
 // Chooses the beams that continue, and adds the sequences that end to the list. As in HuggingFace,
-// a token that ends a sequence counts only if it is among the first num_beams candidates.
+// only the first num_beams candidates can end: by their token, or by the max length.
 void BeamSearch::step() {
   const DefaultFloatState state;
   ++new_tokens_;
@@ -111,6 +114,7 @@ void BeamSearch::step() {
   }
   const auto candidates = scorer_.best(sessions_, sums_);
   std::size_t beam = 0;
+  may_end_ = sums_.size();
   for (std::size_t rank = 0; beam < sums_.size(); ++rank) {
     const auto& [sum, parent, token] = candidates[rank];
     if (std::ranges::count(limits_.eos_token_id, token) == 0) {
@@ -119,11 +123,12 @@ void BeamSearch::step() {
       sums_[beam] = sum;
       ++beam;
     } else if (rank < sums_.size()) {
+      --may_end_;
       ended_.add(sum, new_tokens_, sessions_.tokens(parent).subspan(limits_.prompt_length),
                  FinishReason::end_of_text);
     }
   }
-  is_done_ = ended_.is_final(candidates.front().sum, new_tokens_);
+  is_done_ = !is_at_end() && ended_.is_final(sums_.front(), new_tokens_);
 }
 
 // The new tokens of a beam, including the latest one.
@@ -145,16 +150,13 @@ bool BeamSearch::report() const {
   return options_.on_step({new_tokens_, tokens_, parents_, sums_, best, logits_hash_});
 }
 
-// Ends the open beams and returns the best sequences. If scores are equal, the sequence that was
-// added last comes first, as in HuggingFace.
+// Ends the open beams, unless the search is done, and returns the best sequences.
 std::vector<BeamSequence> BeamSearch::finish(FinishReason reason) {
   const DefaultFloatState state;
-  for (std::size_t beam = 0; !is_done_ && beam < sums_.size(); ++beam) {
+  for (std::size_t beam = 0; !is_done_ && beam < may_end_; ++beam) {
     ended_.add(sums_[beam], new_tokens_, tokens_of(beam), reason);
   }
   std::vector<BeamSequence> all = ended_.list();
-  std::ranges::stable_sort(all, {}, &BeamSequence::score);
-  std::ranges::reverse(all);
   all.resize(options_.beams.num_return_sequences);
   for (BeamSequence& sequence : all) sequence.text = text_of(sequence.tokens);
   return all;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <tuple>
 
@@ -158,13 +159,11 @@ double EndedSequences::score(float sum, std::size_t length) const {
 void EndedSequences::add(float sum, std::size_t length, std::span<const TokenId> tokens,
                          FinishReason reason) {
   const double added = score(sum, length);
-  if (is_full()) {
-    const auto worst = std::ranges::min_element(list_, {}, &BeamSequence::score);
-    if (added <= worst->score) return;
-    list_.erase(worst);
-  }
-  list_.push_back(
-      {.tokens = {tokens.begin(), tokens.end()}, .score = added, .finish_reason = reason});
+  const auto place = std::ranges::upper_bound(list_, added, std::greater(), &BeamSequence::score);
+  list_.insert(place, BeamSequence{.tokens = {tokens.begin(), tokens.end()},
+                                   .score = added,
+                                   .finish_reason = reason});
+  if (list_.size() > count_) list_.pop_back();
 }
 
 bool EndedSequences::is_final(float best_sum, std::size_t length) const {
@@ -172,7 +171,7 @@ bool EndedSequences::is_final(float best_sum, std::size_t length) const {
   if (early_stopping_ == EarlyStopping::yes) return true;
   const bool grows = early_stopping_ == EarlyStopping::never && length_penalty_ > 0.0;
   const double attainable = score(best_sum, grows ? max_length_ : length);
-  return std::ranges::min(list_, {}, &BeamSequence::score).score >= attainable;
+  return list_.back().score >= attainable;
 }
 
 BeamSessions::BeamSessions(const Engine& engine, std::size_t num_beams, std::size_t max_tokens)

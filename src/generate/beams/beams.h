@@ -118,15 +118,15 @@ class EndedSequences {
   EndedSequences(std::size_t count, std::size_t max_length, const BeamOptions& options);
 
   /// Adds a sequence whose log-probabilities have this sum, if the list is not full or contains a
-  /// worse sequence. In the second case, the new sequence replaces the worst one. `length` is the
-  /// number of new tokens, including the one that ended the sequence, which `tokens` does not
-  /// contain.
+  /// worse sequence. In the second case, removes the worst one. `length` is the number of new
+  /// tokens, including the one that ended the sequence, which `tokens` does not contain.
   void add(float sum, std::size_t length, std::span<const TokenId> tokens, FinishReason reason);
 
-  /// Returns whether the search can end after a step. `best_sum` is the highest sum of all
-  /// candidates of that step, and `length` the number of new tokens that they have.
+  /// Returns whether the search can end after a step. `best_sum` is the highest sum of the beams
+  /// that continue, and `length` the number of new tokens that they have.
   [[nodiscard]] bool is_final(float best_sum, std::size_t length) const;
 
+  /// The sequences, best first. If scores are equal, the one that was added first comes first.
   [[nodiscard]] const std::vector<BeamSequence>& list() const noexcept { return list_; }
 
  private:
