@@ -54,9 +54,10 @@ struct Config {
   [[nodiscard]] std::size_t head_dim() const noexcept { return n_embd / n_head; }
   [[nodiscard]] std::size_t inner_dim() const noexcept { return n_inner ? n_inner : 4 * n_embd; }
 
-  /// Reads a config.json. If its directory has a generation_config.json, the bos_token_id and
-  /// eos_token_id there replace those of the config.json, as in HuggingFace. Ignores unknown keys
-  /// and understands HuggingFace's aliases (hidden_size for n_embd, and so on).
+  /// Reads a config.json. If its directory has a generation_config.json, the tokens that end a text
+  /// are those of its eos_token_id alone, and its bos_token_id replaces that of the config.json, as
+  /// in HuggingFace. Ignores unknown keys and understands HuggingFace's aliases (hidden_size for
+  /// n_embd, and so on).
   ///
   /// Throws Error: not_found if there is no such file; unsupported for another model_type, and for
   /// a key that changes the computation and has a value that is not implemented; invalid_file for a

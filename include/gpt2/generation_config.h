@@ -12,9 +12,8 @@ namespace [[gnu::visibility("default")]] gpt2 {
 
 /// The settings with which HuggingFace's generate() would write if it were called without options:
 /// those of the model's generation_config.json and, for keys that the file does not have, the
-/// defaults of HuggingFace's library (GenerationConfig, transformers 4). An option that is null has
-/// no effect on the text. The names are HuggingFace's. _from_model_config is ignored: if it is
-/// true, some versions of transformers 4 prefer the keys of config.json.
+/// defaults of HuggingFace's library (transformers 5). A key that is null counts as absent. The
+/// names are HuggingFace's.
 ///
 /// A plain value: copies are independent, and threads may read one at the same time.
 ///
@@ -22,7 +21,7 @@ namespace [[gnu::visibility("default")]] gpt2 {
 ///   const auto config = GenerationConfig::load("models/gpt2-stories");
 ///   GenerationOptions options;
 ///   options.sampling = config.sampling;
-///   options.max_new_tokens = config.max_new_tokens.value_or(config.max_length);
+///   if (config.max_new_tokens) options.max_new_tokens = *config.max_new_tokens;
 struct GenerationConfig {
   bool do_sample = false;  ///< draw tokens; otherwise always take the most probable one
 
@@ -39,9 +38,11 @@ struct GenerationConfig {
   std::size_t num_return_sequences = 1;
   static constexpr std::size_t kMaxSamples = 1 << 20;  ///< see num_return_sequences
 
-  // Both are at most kMaxOptionTokens. A larger number in a file becomes this number.
-  std::size_t max_length = 20;                ///< in tokens, including the prompt
-  std::optional<std::size_t> max_new_tokens;  ///< if given, max_length is not used
+  // The length of a text, in tokens: it ends when it reaches either of them. If the file has both,
+  // max_length is not used. If it has neither, max_new_tokens is 20, and load() sets max_length to
+  // the model's n_positions. Numbers above kMaxOptionTokens become kMaxOptionTokens.
+  std::optional<std::size_t> max_new_tokens = 20;
+  std::optional<std::size_t> max_length;  ///< including the prompt
 
   /// Reads generation_config.json in the directory `path` or, if `path` is a file, in its
   /// directory. If there is none, reads config.json in the same directory, because older models

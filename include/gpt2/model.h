@@ -158,7 +158,7 @@ class Model {
 /// Writes a model whose weights are int8 or int4 to a new directory, which Model::load can map
 /// without converting anything. The directory has model.safetensors, a config.json that records the
 /// type of quantization, and copies of generation_config.json and the tokenizer's files from
-/// `source`. If `source` has no generation_config.json, its config.json is copied in its place,
+/// `source`. If `source` has no generation_config.json, its config.json is written in its place,
 /// because older models keep the same keys there. Only this engine reads such a directory.
 ///
 /// `out` is the directory to write; missing parent directories are created. The files are written

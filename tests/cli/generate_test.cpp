@@ -162,9 +162,9 @@ TEST_CASE("--hf-defaults uses the settings in generation_config.json") {
     const Outcome outcome = run(arguments);
     return outcome.status == 0 ? outcome.out : outcome.err;
   };
-  // Without any setting, the text is greedy and has 20 tokens including the prompt. Flags and the
-  // settings of the file change that.
-  CHECK(with("{}", {"a"}) == kRound.substr(0, 20));
+  // Without any setting, the text is greedy and has 20 new tokens. Flags and the settings of the
+  // file change that.
+  CHECK(with("{}", {"a"}) == kRound.substr(0, 21));
   CHECK(with("{}", {"a", "--max-new-tokens", "2"}) == "abc");
   CHECK(with(R"({"max_length": 5})", {"abc"}) == "abcde");
   CHECK(with(R"({"max_length": 5, "max_new_tokens": 4})", {"abc"}) == "abcdefg");
@@ -173,10 +173,10 @@ TEST_CASE("--hf-defaults uses the settings in generation_config.json") {
   CHECK(with(R"({"max_new_tokens": 18446744073709551615})", {"abc"}) ==
         with(R"({"max_new_tokens": 1000})", {"abc"}));
   const char* const wild = R"({"do_sample": true, "temperature": 100.0, "top_k": 0})";
-  CHECK(with(wild, {"a", "--greedy"}) == kRound.substr(0, 20));
-  CHECK(with(wild, {"a", "--top-k", "1"}) == kRound.substr(0, 20));
-  CHECK(with(wild, {"a", "--top-p", "0"}) == kRound.substr(0, 20));
-  CHECK(with(wild, {"a", "--temperature", "0.01"}) == kRound.substr(0, 20));
+  CHECK(with(wild, {"a", "--greedy"}) == kRound.substr(0, 21));
+  CHECK(with(wild, {"a", "--top-k", "1"}) == kRound.substr(0, 21));
+  CHECK(with(wild, {"a", "--top-p", "0"}) == kRound.substr(0, 21));
+  CHECK(with(wild, {"a", "--temperature", "0.01"}) == kRound.substr(0, 21));
   CHECK(with(wild, {"a", "--max-new-tokens", "19"}) ==
         text({"a", "--temperature", "100", "--top-k", "0", "--max-new-tokens", "19"}));
   // The tokens 100 and 101, which are d and e, end a text.

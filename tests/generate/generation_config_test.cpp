@@ -26,11 +26,12 @@ TEST_CASE("an empty generation config is HuggingFace's GenerationConfig()") {
   CHECK(config.sampling.top_k == 50);
   CHECK(config.sampling.top_p == 1.0f);
   CHECK(config.sampling.repetition_penalty == 1.0f);
-  CHECK(config.max_length == 20);
-  CHECK_FALSE(config.max_new_tokens);
+  CHECK(config.sampling.top_h == 0.0f);
+  CHECK(config.max_new_tokens == 20);
+  CHECK_FALSE(config.max_length);
 }
 
-TEST_CASE("every field of a generation config is read, and null has no effect") {
+TEST_CASE("every field of a generation config is read, and null is as if absent") {
   const GenerationConfig config =
       parse(R"({"do_sample": true, "temperature": 0.5, "top_k": 7, "top_p": 0.25, "max_length": 30,
                 "max_new_tokens": 9, "eos_token_id": [1, 2], "transformers_version": "4.30.0"})");
@@ -38,14 +39,16 @@ TEST_CASE("every field of a generation config is read, and null has no effect") 
   CHECK(config.sampling.temperature == 0.5f);
   CHECK(config.sampling.top_k == 7);
   CHECK(config.sampling.top_p == 0.25f);
-  CHECK(config.max_length == 30);
+  CHECK_FALSE(config.max_length);  // max_new_tokens takes its place
   CHECK(config.max_new_tokens == 9);
-  const GenerationConfig endless =
-      parse(R"({"max_length": 18446744073709551615, "max_new_tokens": 18446744073709551615})");
-  CHECK(endless.max_length == gpt2::kMaxOptionTokens);
-  CHECK(endless.max_new_tokens == gpt2::kMaxOptionTokens);
-  // GenerationConfig sets kwargs.pop("top_k", 50), and generate() adds no filter if that is None.
-  CHECK(parse(R"({"top_k": null, "do_sample": null, "temperature": null})").sampling.top_k == 0);
+  const GenerationConfig in_all = parse(R"({"max_length": 30, "max_new_tokens": null})");
+  CHECK(in_all.max_length == 30);
+  CHECK_FALSE(in_all.max_new_tokens);
+  CHECK(parse(R"({"max_length": null})").max_new_tokens == 20);
+  CHECK(parse(R"({"max_length": 18446744073709551615})").max_length == gpt2::kMaxOptionTokens);
+  CHECK(parse(R"({"max_new_tokens": 18446744073709551615})").max_new_tokens ==
+        gpt2::kMaxOptionTokens);
+  CHECK(parse(R"({"top_k": null, "do_sample": null, "temperature": null})").sampling.top_k == 50);
   // A temperature that a float rounds to 0 is greedy.
   CHECK(parse(R"({"do_sample": true, "temperature": 1e-50})").sampling.temperature == 0.0f);
   // Keys whose values change nothing are accepted.
@@ -157,6 +160,7 @@ TEST_CASE("a directory's generation_config.json is preferred to its config.json"
   const auto load = [&] { return GenerationConfig::load(directory.path()); };
   directory.write("config.json", R"({"model_type": "gpt2", "top_k": 3, "do_sample": true})");
   CHECK(load().sampling.top_k == 3);
+  CHECK(load().max_length == 1024);  // the n_positions of a GPT-2, beside 20 new tokens
   const auto file = directory.write("generation_config.json", R"({"top_k": 4})");
   CHECK(load().sampling.top_k == 4);
   CHECK_FALSE(load().do_sample);

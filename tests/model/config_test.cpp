@@ -214,7 +214,7 @@ TEST_CASE("the special tokens in generation_config.json override those in config
     return Config::load(file);
   };
   CHECK(Config::load(file).eos_token_id == Ids{3});
-  CHECK(with("{}").eos_token_id == Ids{3});
+  CHECK(with("{}").eos_token_id.empty());  // transformers 5 does not read the config.json's
   CHECK(with(R"({"eos_token_id": 4, "bos_token_id": 5})").eos_token_id == Ids{4});
   CHECK(with(R"({"eos_token_id": [4, 5, 99]})").eos_token_id == Ids{4, 5});
   CHECK(with(R"({"eos_token_id": null, "bos_token_id": 5})").eos_token_id.empty());

@@ -152,19 +152,22 @@ class GenerationConfigTest(ModelTest):
                          self.text)
 
     def test_an_object_is_read_as_the_file_is(self):
-        # Greedy and max_length 20, unless the config says something else, as in transformers.
-        for config, options, n in ((Config(), {}, 16), (Config(max_new_tokens=5), {}, 5),
+        # Greedy and 20 new tokens, unless the config says something else, as in transformers.
+        for config, options, n in ((Config(), {}, 20), (Config(max_new_tokens=5), {}, 5),
+                                   (Config(max_length=20), {}, 20 - len(self.prompt_ids)),
                                    (Config(max_new_tokens=5), {"max_length": 6}, 2),
                                    (Config(eos_token_id=self.ids[3]), {}, 3)):
             text = self.model.generate(self.prompt, generation_config=config, **options)
-            self.assertEqual(text.token_ids, self.ids[:n])
+            self.assertEqual(text.token_ids[:16], self.ids[:n])
+            self.assertEqual(len(text.token_ids), n)
         text = self.model.generate(self.prompt, generation_config=Config(
             max_new_tokens=5, sequence_bias={(self.ids[0],): -1e9}))
         self.assertNotEqual(text.token_ids[0], self.ids[0])
         config = Config(do_sample=True, temperature=1.5, top_k=9)
         self.assertEqual(
             self.model.generate(self.prompt, generation_config=config, seed=4),
-            self.model.generate(self.prompt, temperature=1.5, top_k=9, max_length=20, seed=4))
+            self.model.generate(self.prompt, temperature=1.5, top_k=9, max_new_tokens=20,
+                                seed=4))
         with self.assertRaisesRegex(gpt2cpp.UnsupportedError, "guidance_scale"):
             self.model.generate("Once", generation_config=Config(guidance_scale=2))
 

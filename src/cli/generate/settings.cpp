@@ -127,7 +127,8 @@ void set_defaults(GenerateSettings& settings, const Options& options, bool has_h
     // Each answer of a talk has its own length, and the context slides.
     merge_request(defaults, {{"overflow", "slide"}});
     if (defaults.contains("max_length")) {
-      merge_request(defaults, {{"max_new_tokens", defaults["max_length"]}});
+      defaults.emplace("max_new_tokens", defaults["max_length"]);
+      defaults.erase("max_length");
     }
   }
   defaults["prompt_lookup"] = settings.model.looks_up();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -79,16 +80,30 @@ void read_beams(const JsonFields& fields, GenerationConfig& config) {
   }
 }
 
-}  // namespace
-
-GenerationConfig GenerationConfig::load(const std::filesystem::path& path) {
-  const std::filesystem::path directory = directory_of(find_places(path).config);
-  std::filesystem::path file = directory / "generation_config.json";
-  if (!is_there(file)) file = directory / "config.json";
-  return parse(read_file(file, kMaxConfigBytes), file.string());
+// A number above kMaxOptionTokens means the same as this one, because no context is as long, but
+// would be refused as an option.
+std::optional<std::size_t> read_length(const JsonFields& fields, const char* name) {
+  if (fields.find(name) == nullptr) return std::nullopt;
+  std::size_t length = 0;
+  fields.read(name, length);
+  return std::min(length, kMaxOptionTokens);
 }
 
-GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view where) {
+void read_lengths(const JsonFields& fields, std::optional<std::size_t> n_positions,
+                  GenerationConfig& config) {
+  const auto max_new_tokens = read_length(fields, "max_new_tokens");
+  config.max_length = read_length(fields, "max_length");
+  if (max_new_tokens || config.max_length) {
+    config.max_new_tokens = max_new_tokens;
+    if (max_new_tokens) config.max_length.reset();
+  } else {
+    config.max_length = n_positions;
+  }
+}
+
+// n_positions is that of the model, if it is known.
+GenerationConfig read_config(std::string_view text, std::string_view where,
+                             std::optional<std::size_t> n_positions) {
   const DefaultFloatState state;
   const auto document = parse_json(text, where);
   const JsonFields fields(document.root, std::string(where));
@@ -104,22 +119,30 @@ GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view
     if (field.origin == OptionOrigin::huggingface) read_option(fields, field, config.sampling);
   });
   if (!config.do_sample) config.sampling.temperature = 0.0f;
-  // top_k is the only option whose default does something: absent, it is 50; null means no filter.
-  if (fields.object().value("top_k", json(0)).is_null()) config.sampling.top_k = 0;
   read_beams(fields, config);
   try {
     check_options(config.beams);
   } catch (const Error& error) {
     fail(fields.where(), error.what());
   }
-  fields.read("max_length", config.max_length);
-  if (fields.find("max_new_tokens")) fields.read("max_new_tokens", config.max_new_tokens.emplace());
-  // A larger number means the same, because no context is as long, but would be refused as an
-  // option.
-  config.max_length = std::min(config.max_length, kMaxOptionTokens);
-  auto& new_tokens = config.max_new_tokens;
-  if (new_tokens) new_tokens = std::min(*new_tokens, kMaxOptionTokens);
+  read_lengths(fields, n_positions, config);
   return config;
+}
+
+}  // namespace
+
+GenerationConfig GenerationConfig::load(const std::filesystem::path& path) {
+  const std::filesystem::path directory = directory_of(find_places(path).config);
+  std::filesystem::path file = directory / "generation_config.json";
+  const std::filesystem::path model = directory / "config.json";
+  if (!is_there(file)) file = model;
+  std::optional<std::size_t> n_positions;
+  if (is_there(model)) n_positions = Config::load(model).n_positions;
+  return read_config(read_file(file, kMaxConfigBytes), file.string(), n_positions);
+}
+
+GenerationConfig GenerationConfig::parse(std::string_view text, std::string_view where) {
+  return read_config(text, where, std::nullopt);
 }
 
 }  // namespace gpt2

@@ -160,6 +160,7 @@ Config load_config(const std::filesystem::path& file, const FileSource& source) 
   const std::filesystem::path beside = file.parent_path() / "generation_config.json";
   if (source.has(beside)) {
     const auto document = parse_json(read_file(beside, kMaxConfigBytes, source), beside.string());
+    config.eos_token_id.clear();  // those of the config.json do not count, as in transformers 5
     read_special_tokens(JsonFields(document.root, beside.string()), config);
   }
   return config;

@@ -54,13 +54,18 @@ void write_safetensors(const fs::path& file, const std::vector<NamedWeight>& ten
   close(out, file);
 }
 
+template <class Json>
+void write_json(const fs::path& to, const Json& json) {
+  std::ofstream out(to, std::ios::binary);  // the same bytes on every system
+  out << json.dump(2) << '\n';
+  close(out, to);
+}
+
 void write_config(const fs::path& to, const Config& config, WeightType type) {
   JsonDocument<nlohmann::ordered_json> document = config_tree(config);
   document.root["model_type"] = "gpt2";
   document.root["gpt2_cpp"]["dtype"] = name_of(type);
-  std::ofstream out(to, std::ios::binary);  // the same bytes on every system
-  out << document.root.dump(2) << '\n';
-  close(out, to);
+  write_json(to, document.root);
 }
 
 void write_copy(const fs::path& from, const fs::path& to) {
@@ -70,15 +75,19 @@ void write_copy(const fs::path& from, const fs::path& to) {
 }
 
 // Copies the files of the tokenizer and the generation_config.json. If there is no such file,
-// copies config.json under this name, because older configs contain the settings for generation.
-void copy_side_files(const ModelPlaces& from, const fs::path& to) {
+// copies config.json under this name, because older configs contain the settings for generation,
+// but with the tokens that end a text, because those of the written config.json no longer count.
+void copy_side_files(const ModelPlaces& from, const Config& config, const fs::path& to) {
   for (const char* name : kTokenizerFiles) {
     if (is_there(from.tokenizer / name)) write_copy(from.tokenizer / name, to / name);
   }
-  for (const char* name : {"generation_config.json", "config.json"}) {
-    if (!is_there(from.config / name)) continue;
-    write_copy(from.config / name, to / "generation_config.json");
-    return;
+  const char* const name = "generation_config.json";
+  if (is_there(from.config / name)) {
+    write_copy(from.config / name, to / name);
+  } else if (const fs::path older = from.config / "config.json"; is_there(older)) {
+    auto document = parse_json(text_of(MappedFile(older).bytes()), older.string());
+    document.root["eos_token_id"] = config.eos_token_id;
+    write_json(to / name, document.root);
   }
 }
 
@@ -102,7 +111,7 @@ void save_quantized(const Model& model, const fs::path& source, const fs::path& 
     std::ranges::sort(tensors, {}, &NamedWeight::name);
     write_safetensors(partial / "model.safetensors", tensors, progress);
     write_config(partial / "config.json", transformer.config, transformer.lm_head.type);
-    copy_side_files(from, partial);
+    copy_side_files(from, transformer.config, partial);
     directory.commit();
   } catch (const fs::filesystem_error& error) {
     fail(out.string(), "cannot be written: ", error.path1().string(), ": ",

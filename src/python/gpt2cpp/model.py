@@ -176,10 +176,10 @@ class Model(Handle):
         transformers does with this model if it is called without options:
 
         >>> model = Model()
-        >>> model.generation_config["do_sample"], model.generation_config["max_length"]
+        >>> model.generation_config["do_sample"], model.generation_config["max_new_tokens"]
         (False, 20)
         >>> len(model.generate([443, 452], **model.generation_config).token_ids)
-        18
+        20
         """
         if not self.path:
             raise NotFoundError("the model in memory: has no generation_config.json on disk: give "

@@ -166,7 +166,7 @@ void check_text_format(Members& members, const char* name) {
 void add_chat(CompletionRequest& request, Members& members, const std::vector<Message>& messages,
               PromptFit fit, const RequestContext& context) {
   std::vector<TokenId> prompt = prompt_of(members, messages, context);
-  fit.read(members);
+  fit.read(members, context.config.n_positions);
   members.refuse_others();
   if (context.chat == ChatForm::transcript) {
     request.options.stop.push_back(concat("\n", kUser));

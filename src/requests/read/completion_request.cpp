@@ -129,7 +129,7 @@ CompletionRequest read_request(const json& body, const RequestContext& context, 
   if (is_own) read_own_members(members, request.options, reader);
   read_settings(members, request, context);
   PromptFit fit;
-  fit.read(members);
+  fit.read(members, context.config.n_positions);
   members.refuse_others();
   for (const std::vector<TokenId>& tokens : prompts) add_prompt(request, tokens, fit, context);
   return request;
@@ -198,10 +198,11 @@ void read_answer_members(Members& members, CompletionRequest& request,
   }
 }
 
-void PromptFit::read(Members& members) {
+void PromptFit::read(Members& members, std::size_t n_positions) {
   truncate = members.flag("truncate").value_or(truncate);
   max_length = members.count("max_length", 0, kMaxOptionTokens);
-  if (members.find("max_new_tokens") != nullptr) max_length.reset();
+  has_max_new_tokens = members.find("max_new_tokens") != nullptr;
+  if (has_max_new_tokens && max_length != n_positions) max_length.reset();
 }
 
 void add_prompt(CompletionRequest& request, std::vector<TokenId> tokens, const PromptFit& fit,
@@ -219,7 +220,8 @@ void add_prompt(CompletionRequest& request, std::vector<TokenId> tokens, const P
   request.truncated +=
       fit_context(prompt.tokens, fit.truncate, prompt.max_new_tokens, room, fit.name);
   if (fit.max_length) {
-    prompt.max_new_tokens = new_tokens(*fit.max_length, before + prompt.tokens.size());
+    const std::size_t left = new_tokens(*fit.max_length, before + prompt.tokens.size());
+    prompt.max_new_tokens = fit.has_max_new_tokens ? std::min(prompt.max_new_tokens, left) : left;
   }
   request.prompts.push_back(std::move(prompt));
 }

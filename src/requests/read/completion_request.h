@@ -114,9 +114,11 @@ struct PromptFit {
   const char* name = "prompt";                 ///< the member that has the prompts
   bool truncate = false;                       ///< whether a prompt may lose its beginning
   std::optional<std::size_t> max_length = {};  ///< of a prompt and its text, if the request has it
+  bool has_max_new_tokens = false;             ///< whether max_new_tokens limits the text, too
 
-  /// Reads "truncate" and "max_length".
-  void read(Members& members);
+  /// Reads "truncate" and "max_length". Like HuggingFace, ignores a max_length beside
+  /// max_new_tokens, but for that of --hf-defaults, which is the length of the context.
+  void read(Members& members, std::size_t n_positions);
 };
 
 /// Adds a prompt to the request: makes it fit into the context, and limits its text.

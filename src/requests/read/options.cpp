@@ -112,11 +112,8 @@ nlohmann::ordered_json request_json(const GenerationConfig& config) {
   } else if (config.num_return_sequences != 1) {
     result["num_return_sequences"] = config.num_return_sequences;
   }
-  if (config.max_new_tokens) {
-    result["max_new_tokens"] = *config.max_new_tokens;
-  } else {
-    result["max_length"] = config.max_length;
-  }
+  if (config.max_new_tokens) result["max_new_tokens"] = *config.max_new_tokens;
+  if (config.max_length) result["max_length"] = *config.max_length;
   return result;
 }
 
