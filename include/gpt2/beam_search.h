@@ -96,6 +96,8 @@ struct BeamSearchOptions {
   /// ignore_eos is set, as in generate().
   std::optional<Tokenizer> tokenizer = {};
 
+  bool skip_special_tokens = true;  ///< whether BeamSequence::text leaves out special tokens
+
   bool hash_logits = false;  ///< fill BeamStep::logits_hash
 
   /// Called before each piece of the prompt is read, and once more after the last one, as

@@ -54,8 +54,12 @@ struct GenerationOptions {
   /// Strings that end the text. The text ends before the one that is complete first or, if several
   /// are complete at the same place, before the longest of them. A stop string is found even if it
   /// is spread over several tokens, but not if it begins in one call of generate() and ends in the
-  /// next. Stop strings need a tokenizer, and must not be empty.
+  /// next. Special tokens count with their content, also if the text leaves them out. Stop strings
+  /// need a tokenizer, and must not be empty.
   std::vector<std::string> stop = {};
+
+  /// Whether the text leaves out special tokens (Tokenizer::is_special).
+  bool skip_special_tokens = true;
 
   /// The action to take when the session is full, or has too little room for the prompt. With
   /// `slide`, Session::slide(keep, ...) makes room: the text continues exactly as it would in a new

@@ -196,6 +196,8 @@ struct OptionTable {
                   "half of it, and continue"},
       OptionField{"keep", &G::keep, kTokens, limits_length, own,
                   "The number of tokens at the beginning that a slide keeps"},
+      OptionField{"skip_special_tokens", &G::skip_special_tokens, kNoNumber, reports, huggingface,
+                  "Leave special tokens out of the text"},
       OptionField{"logprobs", &G::top_logprobs, kTokens, reports, openai,
                   "Add the log-probability of each token, and the N likeliest tokens in its "
                   "place"});

@@ -228,6 +228,21 @@ Filtered filtered(const std::vector<std::string>& stops, const std::vector<std::
 
 }  // namespace
 
+TEST_CASE("hidden text is found by the filter and not written") {
+  StopFilter filter({"b<x>c", "<stop>"});
+  CHECK(filter.write("a") == "a");
+  CHECK(filter.write("<x>", true).empty());
+  CHECK(filter.write("ab") == "a");  // b may begin a stop string
+  CHECK(filter.write("<x>", true).empty());
+  CHECK(filter.write("d") == "bd");
+  CHECK(filter.write("<sto", true).empty());
+  CHECK(filter.write("b<x").empty());
+  CHECK(filter.flush() == "b<x");
+  CHECK(filter.write("e<st", true).empty());
+  CHECK(filter.write("op>f").empty());
+  CHECK(filter.stopped());
+}
+
 TEST_CASE("only the text before the first stop string is written, however the text is divided") {
   using Strings = std::vector<std::string>;
   const struct {

@@ -118,6 +118,23 @@ TEST_CASE("the end of a text") {
   CHECK(text(with(slides, {{"keep", 62}})) == Pair{kAfterA + "a", "length"});
 }
 
+TEST_CASE("stop strings see special tokens, which the text has if the request asks for them") {
+  using Pair = std::pair<std::string, std::string>;
+  const json body = {{"prompt", "0"}, {"ignore_eos", true}, {"temperature", 0}, {"max_tokens", 4}};
+  CHECK(text(with(body, {{"stop", "<|endoftext|>"}})) == Pair{"", "stop"});
+  CHECK(text(with(body, {{"stop", "text|>ab"}})) == Pair{"", "stop"});
+  CHECK(text(with(body, {{"stop", "b"}})) == Pair{"a", "stop"});
+  const json whole = with(body, {{"skip_special_tokens", false}, {"logprobs", 0}});
+  CHECK(text(whole) == Pair{"<|endoftext|>abc", "length"});
+  CHECK(text(with(whole, {{"stop", "text"}})) == Pair{"<|endof", "stop"});
+  CHECK(choices(whole)[0]["logprobs"]["text_offset"] == json{1, 14, 15, 16});
+  CHECK(choices(with(body, {{"logprobs", 0}}))[0]["logprobs"]["text_offset"] == json{1, 1, 2, 3});
+  const json search = {{"num_beams", 2}, {"temperature", nullptr}};
+  CHECK(text(with(body, search)) == Pair{"abc", "length"});
+  CHECK(text(with(with(body, search), {{"skip_special_tokens", false}})) ==
+        Pair{"<|endoftext|>abc", "length"});
+}
+
 TEST_CASE("an empty prompt lets the model begin a text of its own") {
   // As OpenAI documents it, null asks for this, too: its default is the end-of-text token.
   for (const json& prompt :

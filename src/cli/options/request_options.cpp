@@ -19,6 +19,7 @@ using nlohmann::json;
 constexpr std::pair<std::string_view, std::string_view> kOptionNames[] = {
     {"do_sample", "--greedy"},
     {"num_return_sequences", "--samples"},
+    {"skip_special_tokens", "--special"},
     {"prompt_lookup", "--draft"},
     {"draft", "--draft"}};
 
@@ -177,6 +178,10 @@ void add_writing_options(Options& options, json& request, bool of_one_text) {
   options.begin_group("Single tokens and their scores");
   add_fields(options, OptionRole::names_tokens, request);
   options.at("--bad-words").excluded = {"--tokens"};
+  options
+      .add("--special", "", "Write special tokens, too, which the text otherwise leaves out",
+           [&request](const std::string&) { request["skip_special_tokens"] = false; })
+      .excluded = {"--tokens"};
 }
 
 void add_beam_options(Options& options, json& request) {

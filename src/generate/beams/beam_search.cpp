@@ -169,7 +169,7 @@ std::string BeamSearch::text_of(std::span<const TokenId> tokens) const {
   Detokenizer pieces(*options_.tokenizer, prompt_);
   Utf8Stream characters;
   for (const TokenId token : tokens) {
-    if (options_.tokenizer->is_special(token)) continue;
+    if (options_.skip_special_tokens && options_.tokenizer->is_special(token)) continue;
     text += characters.write(pieces.write(token));
   }
   text += characters.write(pieces.flush());

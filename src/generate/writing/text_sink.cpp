@@ -18,8 +18,19 @@ std::size_t overlap(std::string_view text, std::string_view stop) {
 
 }  // namespace
 
-std::string StopFilter::write(std::string_view bytes) {
+std::string StopFilter::take(std::size_t count) {
+  std::string out;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (hidden_[i] == 0) out += held_[i];
+  }
+  held_.erase(0, count);
+  hidden_.erase(0, count);
+  return out;
+}
+
+std::string StopFilter::write(std::string_view bytes, bool is_hidden) {
   held_ += bytes;
+  hidden_.append(bytes.size(), is_hidden ? 1 : 0);
   std::size_t certain = held_.size();
   std::size_t end = std::string::npos;
   for (const std::string& stop : stops_) {
@@ -35,24 +46,25 @@ std::string StopFilter::write(std::string_view bytes) {
   for (const std::string& stop : stops_) {
     if (!stopped_) certain = std::min(certain, held_.size() - overlap(held_, stop));
   }
-  std::string out = held_.substr(0, certain);
-  held_.erase(0, stopped_ ? held_.size() : certain);
+  std::string out = take(certain);
+  if (stopped_) held_.clear();
   return out;
 }
 
-std::string StopFilter::flush() { return std::exchange(held_, ""); }
+std::string StopFilter::flush() { return take(held_.size()); }
 
-TextSink::TextSink(const TextTarget& target, const std::vector<std::string>& stop,
+TextSink::TextSink(const TextTarget& target, const GenerationOptions& options,
                    std::span<const TokenId> before)
-    : target_(target), filter_(stop) {
+    : target_(target), skip_special_tokens_(options.skip_special_tokens), filter_(options.stop) {
   if (target.tokenizer) text_.emplace(*target.tokenizer, before);
 }
 
 bool TextSink::write(TokenId token, const TokenLogprob* logprob) {
   if (logprob != nullptr && target_.on_logprob) target_.on_logprob(token, *logprob);
   if (!text_) return !target_.on_token || target_.on_token(token);
-  const std::string_view bytes = target_.tokenizer->is_special(token) ? "" : text_->write(token);
-  const std::string_view text = characters_.write(filter_.write(bytes));
+  const bool is_hidden = skip_special_tokens_ && target_.tokenizer->is_special(token);
+  const std::string_view bytes = is_hidden ? target_.tokenizer->bytes(token) : text_->write(token);
+  const std::string_view text = characters_.write(filter_.write(bytes, is_hidden));
   // Even if on_token_of_text ends the text here, the text of this token belongs to it.
   const bool ends = target_.on_token_of_text && !target_.on_token_of_text(token);
   cancelled_ = (target_.on_text && !target_.on_text(text)) || ends;

@@ -19,8 +19,9 @@ class StopFilter {
   /// REQUIRES: no stop string is empty.
   explicit StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
-  /// Adds bytes. Returns the text that is now known not to be part of a stop string.
-  [[nodiscard]] std::string write(std::string_view bytes);
+  /// Adds bytes. Returns the text that is now known not to be part of a stop string, without the
+  /// bytes that were hidden.
+  [[nodiscard]] std::string write(std::string_view bytes, bool is_hidden = false);
 
   /// Returns the text held back. Call this at the end of a text without a stop string.
   [[nodiscard]] std::string flush();
@@ -28,8 +29,11 @@ class StopFilter {
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }
 
  private:
+  std::string take(std::size_t count);
+
   std::vector<std::string> stops_;
   std::string held_;
+  std::string hidden_;  // for each byte held, whether it is hidden
   bool stopped_ = false;
 };
 
@@ -38,7 +42,7 @@ class StopFilter {
 class TextSink {
  public:
   /// `before` are the tokens before the text.
-  TextSink(const TextTarget& target, const std::vector<std::string>& stop,
+  TextSink(const TextTarget& target, const GenerationOptions& options,
            std::span<const TokenId> before);
 
   /// Passes the token, or the text that is now certain, to the target, after the token's
@@ -52,6 +56,7 @@ class TextSink {
  private:
   TextTarget target_;
   std::optional<Detokenizer> text_;
+  bool skip_special_tokens_;
   StopFilter filter_;
   Utf8Stream characters_;
   bool cancelled_ = false;

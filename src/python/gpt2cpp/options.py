@@ -75,6 +75,7 @@ class GenerateOptions(SamplingOptions, total=False):
     ignore_eos: bool
     overflow: str
     keep: int
+    skip_special_tokens: bool
     logprobs: int
     draft: Handle
     prompt_lookup: bool

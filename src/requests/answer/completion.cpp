@@ -42,6 +42,7 @@ class LogprobLists {
   LogprobLists(const Tokenizer& tokenizer, const CompletionRequest& request)
       : tokenizer_(tokenizer),
         text_(tokenizer),
+        skip_special_tokens_(request.options.skip_special_tokens),
         with_token_ids_(request.with_token_ids),
         with_top_(request.options.top_logprobs.value_or(0) > 0) {}
 
@@ -49,7 +50,7 @@ class LogprobLists {
   // log-probabilities, appends its tokens.
   void begin(const CompletedPrompt& prompt);
 
-  // Appends one new token for each score. The text of an answer has no special tokens.
+  // Appends one new token for each score.
   void append(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores);
 
   // Returns {"tokens", "token_logprobs", "top_logprobs", "text_offset"}, and empties the lists.
@@ -62,6 +63,7 @@ class LogprobLists {
 
   const Tokenizer& tokenizer_;
   Detokenizer text_;
+  const bool skip_special_tokens_;
   const bool with_token_ids_;
   const bool with_top_;  // whether there are likeliest tokens
   std::size_t offset_ = 0;  // in characters, from the beginning of the prompt
@@ -81,7 +83,8 @@ void LogprobLists::begin(const CompletedPrompt& prompt) {
 
 void LogprobLists::append(std::span<const TokenId> tokens, std::span<const TokenLogprob> scores) {
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    const std::size_t place = tokenizer_.is_special(tokens[i]) ? offset_ : skip(tokens[i]);
+    const bool is_hidden = skip_special_tokens_ && tokenizer_.is_special(tokens[i]);
+    const std::size_t place = is_hidden ? offset_ : skip(tokens[i]);
     append_row(tokens[i], scores[i], place);
   }
 }

@@ -49,9 +49,8 @@ template <class Field>
   if (field.role == OptionRole::searches) {
     return {true, name == "num_beams" || name == "num_return_sequences"};
   }
-  const bool is_of_drawing = field.role == OptionRole::draws ||
-                             field.role == OptionRole::reports || name == "stop" ||
-                             name == "overflow" || name == "keep";
+  const bool is_of_drawing = field.role == OptionRole::draws || name == "logprobs" ||
+                             name == "stop" || name == "overflow" || name == "keep";
   return {!is_of_drawing, true};
 }
 

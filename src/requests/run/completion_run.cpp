@@ -185,6 +185,7 @@ void CompletionRun::search(CompletedPrompt& prompt, const std::function<void()>&
                                .stop_tokens = request_.options.stop_tokens,
                                .ignore_eos = request_.options.ignore_eos,
                                .tokenizer = tokenizer_,
+                               .skip_special_tokens = request_.options.skip_special_tokens,
                                .hash_logits = request_.options.hash_logits};
   const auto goes_on = [&] {
     if (between) between();
