@@ -156,10 +156,9 @@ struct BeamSequence {
 ///     vocabulary;
 ///   - if every token of the vocabulary ends a sequence;
 ///   - for a tokenizer that does not belong to the model (Tokenizer::require_match);
-///   - if the model's logits contain NaN or +infinity (see Sampler::process).
-/// Throws std::bad_alloc, and whatever on_prompt, on_step and options.sampling.processors throw. If
-/// the options remove every token, nothing is thrown: the sequences then have a score of -infinity
-/// and meaningless tokens, as in HuggingFace's search.
+///   - if the model's logits contain NaN or +infinity (see Sampler::process);
+///   - if the options remove every token after every beam.
+/// Throws std::bad_alloc, and whatever on_prompt, on_step and options.sampling.processors throw.
 ///
 /// Example:
 ///   const Engine engine(model);

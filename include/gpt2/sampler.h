@@ -235,13 +235,12 @@ class Sampler {
                                                std::span<const TokenId> ids);
 
   /// Chooses the token that follows `ids`. If values are equal, the lower id wins. Throws as
-  /// process() does, and also Error(invalid_argument) if the temperature is not 0 and the options
-  /// have removed every token. (With temperature 0, it then returns 0, like HuggingFace.)
+  /// process() does, and also Error(invalid_argument) if the options have removed every token.
   [[nodiscard]] TokenId sample(std::span<const float> logits, std::span<const TokenId> ids);
 
  private:
   void check(std::span<const float> logits) const;
-  std::optional<TokenId> draw(std::size_t position);
+  TokenId draw(std::size_t position);
 
   SamplingOptions options_;
   SequenceLimits limits_;

@@ -19,6 +19,7 @@
 #include "gpt2/generate.h"
 #include "support/catch.h"
 #include "support/golden.h"
+#include "support/refusal.h"
 
 namespace gpt2::test::sampler_test {
 
@@ -245,7 +246,13 @@ void check_greedy_text(Session& session, const nlohmann::json& entry, SamplingOp
                                   .stop_tokens = eos,
                                   .ignore_eos = true};
   session.rewind(0);
-  const auto result = generate(session, ids_of(entry.at("input_ids")), options, nullptr);
+  const std::vector<TokenId> prompt = ids_of(entry.at("input_ids"));
+  if (options.sampling.suppress_tokens.size() == session.model().config().vocab_size) {
+    // HuggingFace writes the first token all the same.
+    return check_bad_argument([&] { (void)generate(session, prompt, options, nullptr); },
+                              {"no token"});
+  }
+  const auto result = generate(session, prompt, options, nullptr);
   const bool ended = !expected.empty() && std::ranges::count(eos, expected.back()) != 0;
   if (ended) expected.pop_back();  // GenerationResult::tokens does not have the token that ends
   CHECK(result.tokens == expected);

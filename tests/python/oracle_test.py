@@ -58,9 +58,9 @@ class DecodingTest(OracleTest):
             golden, compared = Golden(f"{DATA}/oracle/{name}.json"), 0
             for model, entry in self.models_of(golden, golden.json["entries"]):
                 options = dict(entry["generate"])
-                if options.pop("num_beam_groups", 1) > 1 or "nan_steps" in entry:
-                    continue  # HuggingFace chose a token whose score was NaN
-                if name == "greedy":
+                if len(options.get("suppress_tokens", ())) == model.vocab_size:
+                    continue  # no token is left, which HuggingFace does not notice
+                if name.endswith("greedy"):
                     options["do_sample"] = False
                 elif options["num_beams"] == 1:
                     continue

@@ -9,6 +9,7 @@
 #include "base/system/threads.h"
 #include "generate/beams/beams.h"
 #include "generate/options/check_options.h"
+#include "generate/sampling/processor.h"
 #include "generate/writing/tokens.h"
 #include "gpt2/option_fields.h"
 
@@ -113,6 +114,7 @@ void BeamSearch::step() {
     logits_hash_ = hash_floats(sessions_.logits(beam), logits_hash_);
   }
   const auto candidates = scorer_.best(sessions_, sums_);
+  require_token(candidates.front().sum, sessions_.tokens(0).size());
   std::size_t beam = 0;
   may_end_ = sums_.size();
   for (std::size_t rank = 0; beam < sums_.size(); ++rank) {

@@ -37,6 +37,10 @@ struct Processing {
 
 using Processor = void (*)(const Processing&);
 
+/// Throws Error(invalid_argument) if `best`, the highest score of any token that may follow
+/// n_tokens tokens, is that of a removed token.
+void require_token(float best, std::size_t n_tokens);
+
 /// Returns the processors for the options that differ from their defaults, in the order in which
 /// they must run.
 [[nodiscard]] std::vector<Processor> processors_for(const SamplingOptions& options);

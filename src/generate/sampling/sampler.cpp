@@ -22,6 +22,12 @@ std::size_t checked(std::size_t vocab_size) {
 
 }  // namespace
 
+void require_token(float best, std::size_t n_tokens) {
+  if (best != kRemoved) return;
+  reject("no token is left to choose after ", counted(n_tokens, "token"),
+         ": the options have removed all of them");
+}
+
 Sampler::Sampler(const SamplingOptions& options, std::size_t vocab_size,
                  const SequenceLimits& limits)
     : options_(options),
@@ -67,11 +73,9 @@ TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> 
     return static_cast<TokenId>(kernels().argmax(logits.data(), logits.size()));
   }
   static_cast<void>(process(logits, ids));
-  if (!draws) return static_cast<TokenId>(kernels().argmax(scores_.data(), scores_.size()));
-  const std::optional<TokenId> drawn = draw(limits_.dropped + ids.size());
-  if (drawn) return *drawn;
-  reject("no token is left to draw after ", counted(ids.size(), "token"),
-         ": the sampling options have removed all of them");
+  const std::size_t best = kernels().argmax(scores_.data(), scores_.size());
+  require_token(scores_[best], ids.size());
+  return draws ? draw(limits_.dropped + ids.size()) : static_cast<TokenId>(best);
 }
 
 void Sampler::check(std::span<const float> logits) const {
@@ -94,7 +98,7 @@ void Sampler::check(std::span<const float> logits) const {
 // Noise is a function of seed, sequence, position and id. A Philox block yields four words, for
 // four consecutive ids. Only blocks with at least one token left are generated, and they are stored
 // contiguously, so that noise is computed for few tokens after a filter such as top_k.
-std::optional<TokenId> Sampler::draw(std::size_t position) {
+TokenId Sampler::draw(std::size_t position) {
   order_.clear();  // the blocks
   std::size_t count = 0;
   for (std::size_t id = 0; id < scores_.size(); id += 4) {
@@ -107,7 +111,6 @@ std::optional<TokenId> Sampler::draw(std::size_t position) {
     order_.push_back(static_cast<std::uint32_t>(id / 4));
     count += 4;
   }
-  if (count == 0) return std::nullopt;
   const PhiloxStream stream = {static_cast<std::uint32_t>(position), options_.sequence,
                                options_.seed};
   kernels().philox(bits_.data(), order_.data(), order_.size(), stream);
