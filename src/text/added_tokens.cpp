@@ -76,10 +76,9 @@ void AddedTokens::prepare(const std::function<std::string(std::string_view)>& no
     for (auto at = tokens.rbegin(); at != tokens.rend(); ++at) {
       const auto& [id, token] = *at;
       if (token.normalized != is_normalized) continue;
-      const auto& form =
-          forms.emplace_back(is_normalized ? normalized(token.content) : token.content);
-      const bool is_matched = !form.empty() && form.size() <= PieceTrie::kMaxPieceBytes;
-      if (is_matched) entries.emplace_back(form, id);
+      std::string form = is_normalized ? normalized(token.content) : token.content;
+      if (form.empty() || form.size() > PieceTrie::kMaxPieceBytes) continue;
+      entries.emplace_back(forms.emplace_back(std::move(form)), id);
     }
     passes[is_normalized] = PieceTrie(std::move(entries));
   }

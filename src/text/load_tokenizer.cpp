@@ -272,9 +272,15 @@ std::shared_ptr<const Tokenizer::Impl> load_from(Folder folder) {
   const SpecialIds ids = read_side_files(config, folder, family, *tokenizer);
   tokenizer->files = std::move(folder.files);
   add_tokens_of_class(config, ids, main, family, *tokenizer);
+  std::size_t left = kMaxRewrittenBytes;  // for all added tokens together
   tokenizer->added.prepare([&](std::string_view content) {
     std::array<TextBuffer, 2> buffers;
-    return std::string(normalize({content}, tokenizer->normalizer, false, buffers).text);
+    try {
+      return std::string(normalize({content}, tokenizer->normalizer, false, buffers, left).text);
+    } catch (const Error& error) {
+      fail(tokenizer->files.front().string(), "the added token ", quote(content.substr(0, 40)),
+           ": ", error.what());
+    }
   });
   tokenizer->description = describe(*tokenizer);
   return tokenizer;

@@ -224,26 +224,32 @@ constexpr StepKind<Rewrites> kNormalizers[] = {
 
 }  // namespace
 
+void spend(std::size_t& left, std::size_t bytes) {
+  if (bytes > left) {
+    reject("the steps of the tokenizer make more than ", kMaxRewrittenBytes,
+           " bytes of the text: divide the text, unless the tokenizer's file is damaged");
+  }
+  left -= bytes;
+}
+
 TextView rewrite_text(const TextView& text, std::string_view prefix, const Rewrite& rewrite,
-                      bool with_origins, TextBuffer& buffer) {
+                      bool with_origins, TextBuffer& buffer, std::size_t& left) {
+  spend(left, prefix.size());
   buffer.text = prefix;
   const std::size_t begin = text.text.empty() ? text.begin : text.range(0, 1).begin;
   buffer.origins.assign(with_origins ? prefix.size() : 0, {begin, begin});
   for (std::size_t at = 0; at < text.text.size();) {
     std::size_t length = with_origins ? 1 : text.text.size();
     if (rewrite) {
+      const std::size_t before = buffer.text.size();
       length = rewrite(text.text, at, buffer.text);
+      spend(left, buffer.text.size() - before);
     } else {
+      spend(left, length);
       buffer.text += text.text.substr(at, length);
     }
     if (with_origins) buffer.origins.resize(buffer.text.size(), text.range(at, at + length));
     at += length;
-    // The steps of a hostile file could multiply a text until memory is full.
-    constexpr std::size_t kMaxRewritten = std::size_t{64} << 20;
-    if (buffer.text.size() > kMaxRewritten && buffer.text.size() / 2 > text.text.size()) {
-      reject("the normalizer makes a text of more than ", kMaxRewritten, " bytes of ",
-             text.text.size(), ": the tokenizer's file is damaged");
-    }
   }
   return {buffer.text, with_origins ? buffer.origins.data() : nullptr, text.begin};
 }
@@ -257,9 +263,9 @@ Rewrite replacing(std::string pattern, std::string content) {
 }
 
 TextView normalize(TextView text, std::span<const Rewrite> steps, bool with_origins,
-                   std::array<TextBuffer, 2>& buffers) {
+                   std::array<TextBuffer, 2>& buffers, std::size_t& left) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    text = rewrite_text(text, "", steps[i], with_origins, buffers[i % 2]);
+    text = rewrite_text(text, "", steps[i], with_origins, buffers[i % 2], left);
   }
   return text;
 }

@@ -192,14 +192,14 @@ std::size_t Precompiled::rewrite(std::string_view text, std::size_t at, std::str
 
 // As Normalizer::Normalize of SentencePiece 0.1.97.
 TextView SentencePieceNormalizer::normalize(const TextView& text, bool with_origins,
-                                            TextBuffer& buffer) const {
-  constexpr std::size_t kMaxSize = std::numeric_limits<std::int32_t>::max();
+                                            TextBuffer& buffer, std::size_t& left) const {
   const std::string_view space = escape_whitespaces ? "\xe2\x96\x81" : " ";
   std::string& out = buffer.text;
   std::vector<TextRange>& origins = buffer.origins;
   out.clear();
   origins.clear();
   const auto append = [&](std::string_view part, TextRange range) {
+    spend(left, part.size());
     out += part;
     if (with_origins) origins.resize(out.size(), range);
   };
@@ -219,7 +219,6 @@ TextView SentencePieceNormalizer::normalize(const TextView& text, bool with_orig
       append(unchanged > 0 ? part.substr(0, unchanged) : space, range);
       part.remove_prefix(std::max<std::size_t>(unchanged, 1));
     }
-    if (out.size() > kMaxSize) reject("the normalized text has more than ", kMaxSize, " bytes");
   }
   while (remove_extra_whitespaces && out.ends_with(space)) out.resize(out.size() - space.size());
   if (with_origins) origins.resize(out.size());

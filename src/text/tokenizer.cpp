@@ -13,6 +13,7 @@ struct Encoder {
   TokenSink out = {with_ranges};
   std::array<TextBuffer, 2> buffers = {};
   Symbols symbols = {};
+  std::size_t left = kMaxRewrittenBytes;
 
   // Pass 0 is for the text itself, and pass 1 for each part of it after the normalizer.
   void encode(const TextView& text, std::size_t pass) {
@@ -30,10 +31,10 @@ struct Encoder {
   }
 
   TextView normalized(const TextView& text) {
-    const TextView changed = normalize(text, impl.normalizer, with_ranges, buffers);
+    const TextView changed = normalize(text, impl.normalizer, with_ranges, buffers, left);
     if (!impl.sentencepiece) return changed;
     TextBuffer& free_buffer = buffers[impl.normalizer.size() % 2];
-    return impl.sentencepiece->normalize(changed, with_ranges, free_buffer);
+    return impl.sentencepiece->normalize(changed, with_ranges, free_buffer, left);
   }
 
   // Divides the text by the steps of the pre-tokenizer from `step` on, and encodes the words.
@@ -49,7 +50,7 @@ struct Encoder {
     TextBuffer changed;
     if (has_prefix || split.rewrite) {
       const std::string_view prefix = has_prefix ? split.prefix : std::string_view();
-      rest = rewrite_text(text, prefix, split.rewrite, with_ranges, changed);
+      rest = rewrite_text(text, prefix, split.rewrite, with_ranges, changed, left);
     }
     const bool is_last = step + 1 == impl.pre_tokenizer.size();
     while (!rest.text.empty()) {

@@ -53,9 +53,9 @@ struct SentencePieceNormalizer {
   bool escape_whitespaces = true;           ///< a space becomes U+2581
 
   /// Writes the normalized text to `buffer`, and returns a view of it. Bytes that are not UTF-8
-  /// become U+FFFD. Throws Error(invalid_argument) if the result has 2 GiB.
-  /// REQUIRES: `buffer` does not own the text.
-  TextView normalize(const TextView& text, bool with_origins, TextBuffer& buffer) const;
+  /// become U+FFFD. Calls spend() for each byte. REQUIRES: `buffer` does not own the text.
+  TextView normalize(const TextView& text, bool with_origins, TextBuffer& buffer,
+                     std::size_t& left) const;
 };
 
 /// What a spiece.model, the file of a SentencePiece model, has.
@@ -77,17 +77,26 @@ using Rewrite = std::function<std::size_t(std::string_view text, std::size_t at,
 
 using Rewrites = std::vector<Rewrite>;
 
+/// How many bytes all steps together may make of one text. Without a bound, the steps of a hostile
+/// file could multiply a text until memory is full.
+inline constexpr std::size_t kMaxRewrittenBytes = std::size_t{1} << 29;
+
+/// Counts bytes that a step makes. `left` is the rest of kMaxRewrittenBytes for this text. Throws
+/// Error(invalid_argument) if there are more.
+void spend(std::size_t& left, std::size_t bytes);
+
 /// Writes `prefix` and the rewritten text to `buffer`, and returns a view of it. Without a
-/// `rewrite`, copies the text. REQUIRES: `buffer` does not own the text.
+/// `rewrite`, copies the text. Calls spend() for each byte. REQUIRES: `buffer` does not own the
+/// text.
 TextView rewrite_text(const TextView& text, std::string_view prefix, const Rewrite& rewrite,
-                      bool with_origins, TextBuffer& buffer);
+                      bool with_origins, TextBuffer& buffer, std::size_t& left);
 
 /// Returns a step that replaces every `pattern` with `content`. REQUIRES: the pattern is not empty.
 [[nodiscard]] Rewrite replacing(std::string pattern, std::string content);
 
 /// Returns the text after these steps, in one of the buffers. The text itself may be in neither.
 TextView normalize(TextView text, std::span<const Rewrite> steps, bool with_origins,
-                   std::array<TextBuffer, 2>& buffers);
+                   std::array<TextBuffer, 2>& buffers, std::size_t& left);
 
 /// A type of the steps of a tokenizer.json, but for Sequence. `add` reads such a step and adds it
 /// to the steps before it. Throws Error: invalid_file, or unsupported.

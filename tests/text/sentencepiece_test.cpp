@@ -62,8 +62,9 @@ TEST_CASE("ids equal those of SentencePiece") {
     const auto text = one.at("text").get<std::string>();
     CAPTURE(folder, text);
     TextBuffer buffer;
-    const std::string normalized(file.normalizer.normalize({text}, false, buffer).text);
-    CHECK(file.normalizer.normalize({text}, true, buffer).text == normalized);
+    std::size_t left = kMaxRewrittenBytes;
+    const std::string normalized(file.normalizer.normalize({text}, false, buffer, left).text);
+    CHECK(file.normalizer.normalize({text}, true, buffer, left).text == normalized);
     CHECK(buffer.origins.size() == normalized.size());
     CHECK(std::ranges::is_sorted(buffer.origins, {}, &TextRange::begin));
     const char* const expected = one.contains("ids_sentencepiece") ? "ids_sentencepiece" : "ids";
@@ -138,14 +139,15 @@ TEST_CASE("BPE merges the pair with the largest score, from left to right") {
 TEST_CASE("the normalizer knows where each byte comes from") {
   SentencePieceNormalizer normalizer;
   TextBuffer buffer;
+  std::size_t left = kMaxRewrittenBytes;
   const TextRange a = {1, 2}, space = {2, 3}, wrong = {4, 5};
-  CHECK(normalizer.normalize({" a  \xff "}, true, buffer).text == "\u2581a\u2581\uFFFD");
+  CHECK(normalizer.normalize({" a  \xff "}, true, buffer, left).text == "\u2581a\u2581\uFFFD");
   CHECK(buffer.origins == std::vector<TextRange>{
                               {1, 1}, {1, 1}, {1, 1}, a, space, space, space, wrong, wrong, wrong});
-  CHECK(normalizer.normalize({"  "}, true, buffer).text.empty());
+  CHECK(normalizer.normalize({"  "}, true, buffer, left).text.empty());
   normalizer.treat_whitespace_as_suffix = true;
   normalizer.escape_whitespaces = false;
-  CHECK(normalizer.normalize({" a  b "}, true, buffer).text == "a b ");
+  CHECK(normalizer.normalize({" a  b "}, true, buffer, left).text == "a b ");
   CHECK(buffer.origins == std::vector<TextRange>{a, space, wrong, {5, 5}});
 }
 

@@ -86,12 +86,24 @@ TEST_CASE("a tokenizer.json cannot overflow the stack or fill memory") {
                 {"pre_tokenizer", sequence_of(metaspace, 50000, "pretokenizers")}}}});
       },
       {"tokenizer.json", "pre_tokenizer", "16"}, ErrorCode::unsupported);
-  const json growing = {
-      {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aaaaaaaaaa"}};
-  const Tokenizer bomb =
-      load({{"tokenizer.json",
-             {{"model", bpe}, {"normalizer", sequence_of(growing, 12, "normalizers")}}}});
-  check_bad_argument([&] { static_cast<void>(bomb.encode("aaaa")); }, {"normalizer"});
+  const auto replacing = [](const std::string& pattern, const std::string& content) {
+    return json{{"type", "Replace"}, {"pattern", {{"String", pattern}}}, {"content", content}};
+  };
+  const json growing = replacing("a", std::string(1 << 18, 'a'));
+  // Each further step doubles the text.
+  json steps =
+      sequence_of(replacing(std::string(1024, 'a'), std::string(2048, 'a')), 14, "normalizers");
+  steps["normalizers"].insert(steps["normalizers"].begin(), growing);
+  json file = {{"model", bpe}, {"normalizer", steps}};
+  const Tokenizer bomb = load({{"tokenizer.json", file}});
+  CHECK(bomb.encode("b").empty());
+  check_bad_argument([&] { static_cast<void>(bomb.encode("a")); }, {"536870912 bytes", "divide"});
+  file["added_tokens"] = json::array({{{"id", 1}, {"content", "ba"}, {"normalized", true}}});
+  check_refused(
+      [&] {
+        load({{"tokenizer.json", file}});
+      },
+      {"tokenizer.json", "token 'ba'", "536870912 bytes"});
   check_refused(
       [&] {
         load({{"tokenizer.json",
