@@ -25,7 +25,7 @@ enum class FinishReason {
   stop_string,   ///< one of GenerationOptions::stop was written
   length,        ///< max_new_tokens tokens were written
   context_full,  ///< the context (n_positions, or the session's room) is full
-  cancelled,     ///< the sink or GenerationOptions::on_prompt returned false
+  cancelled,     ///< the sink or GenerationOptions::on_prompt returned false, or Text::cancel()
 };
 
 /// The reason's name as above, such as "end_of_text".
@@ -184,9 +184,6 @@ struct TextTarget {
   /// If GenerationOptions::top_logprobs is set: receives the log-probability of each token of the
   /// result, before the other functions are called for the token.
   std::function<void(TokenId, const TokenLogprob&)> on_logprob = {};
-
-  /// Asked by a Scheduler in each step while the text waits for others. Returns false to cancel it.
-  std::function<bool()> is_wanted = {};
 };
 
 /// Appends the prompt to the session, and then draws and appends tokens until one of the reasons in

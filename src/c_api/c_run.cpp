@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <utility>
 
@@ -34,19 +33,10 @@ struct SharedScheduler {
   bool is_stepping = false;  // whether a step of a run is on the stack
 };
 
-// What a run shares with what it has given to the scheduler, which may outlive it.
+// What a run shares with its events, which may free it.
 struct RunState {
-  gpt2_callbacks callbacks;
-  std::atomic<bool> is_cancelled = false;
-  std::atomic<bool> is_freed = false;  // then no callback is called any more
-  double share = 0.0;                  // of the work that is done; see gpt2_on_progress
-
-  // Calls on_progress. Returns whether the run goes on.
-  bool goes_on() {
-    if (is_cancelled || is_freed) return false;
-    if (callbacks.on_progress && !callbacks.on_progress(callbacks.user, share)) is_cancelled = true;
-    return !is_cancelled;
-  }
+  gpt2_callbacks callbacks;  // none once the run has been freed
+  double share = 0.0;        // of the work that is done; see gpt2_on_progress
 };
 using RunStatePointer = std::shared_ptr<RunState>;
 
@@ -58,19 +48,19 @@ LogitsProcessor processor_of(gpt2_on_scores on_scores, void* user) {
 
 RunEvents events_of(const RunStatePointer& state) {
   RunEvents events;
-  events.goes_on = [state] { return state->goes_on(); };
+  events.goes_on = [state] {
+    const gpt2_on_progress on_progress = state->callbacks.on_progress;
+    return !on_progress || on_progress(state->callbacks.user, state->share) != 0;
+  };
   events.on_progress = [state](double share) { state->share = share; };
   events.on_prompt = [state](std::size_t read, std::size_t total) {
     state->share = static_cast<double>(read) / static_cast<double>(total);
   };
   events.on_piece = [state](std::size_t index, const CompletionPiece& piece) {
     const gpt2_on_token on_token = state->callbacks.on_token;
-    if (!on_token || state->is_freed) return;
     const char* const text = piece.text.empty() ? "" : piece.text.data();
-    if (!on_token(state->callbacks.user, index, piece.token.value_or(-1), text,
-                  piece.text.size())) {
-      state->is_cancelled = true;
-    }
+    return !on_token || on_token(state->callbacks.user, index, piece.token.value_or(-1), text,
+                                 piece.text.size()) != 0;
   };
   return events;
 }
@@ -82,7 +72,7 @@ void add_callbacks(CompletionRequest& request, const RunStatePointer& state) {
   if (!callbacks.on_scores) return;
   request.options.sampling.processors.push_back(
       [state](std::span<float> scores, std::span<const TokenId> ids) {
-        if (state->is_freed) throw Cancelled();
+        if (!state->callbacks.on_scores) throw Cancelled();
         processor_of(state->callbacks.on_scores, state->callbacks.user)(scores, ids);
       });
 }
@@ -101,15 +91,16 @@ std::unique_ptr<Run> run_of(const std::string& name, SharedScheduler& of,
 }
 
 // Returns the run of a text in a session, whose tokens are the beginning of the text.
-std::unique_ptr<Run> run_in(Session& session, const std::optional<Tokenizer>& tokenizer,
-                            JsonArgument& body, const RunStatePointer& state) {
+std::unique_ptr<Run> run_in(Session& session, SharedScheduler& of,
+                            const std::optional<Tokenizer>& tokenizer, JsonArgument& body,
+                            const RunStatePointer& state) {
   RequestContext context = {tokenizer, session.model().config()};
   context.session = {session.position(), session.capacity()};
   CompletionRequest request = read_generate_request(body.root(), context);
   add_callbacks(request, state);
   auto form = own_form({}, tokenizer, request);
-  return std::make_unique<CompletionRun>(session, tokenizer, std::move(request), events_of(state),
-                                         std::move(form));
+  return std::make_unique<CompletionRun>(of.engine, of.scheduler, tokenizer, std::move(request),
+                                         events_of(state), std::move(form), &session);
 }
 
 // A run, which its handle and a call of gpt2_run_step keep alive.
@@ -126,9 +117,8 @@ struct SharedRun {
   }
 
   RunStatePointer state = std::make_shared<RunState>();
-  std::shared_ptr<SharedScheduler> scheduler = {};  // of a run that is not in a session
-  std::shared_ptr<SharedSession> session = {};      // of a run in a session
-  bool is_in_session_step = false;
+  std::shared_ptr<SharedScheduler> scheduler = {};
+  std::shared_ptr<SharedSession> session = {};  // of a run in a session
   bool is_finished = false;
   std::size_t json_size = 0;
   std::exception_ptr error = {};
@@ -136,10 +126,11 @@ struct SharedRun {
 };
 
 void SharedRun::step() {
-  bool& is_stepping = scheduler ? scheduler->is_stepping : is_in_session_step;
-  if (is_stepping) reject("a callback of a run must not step it or a run of its scheduler");
+  if (scheduler->is_stepping) {
+    reject("a callback of a run must not step it or a run of its scheduler");
+  }
   if (!is_finished) {
-    const SetWhileAlive stepping(is_stepping);
+    const SetWhileAlive stepping(scheduler->is_stepping);
     try {
       if (!run->step()) {
         json_size = run->json_size();
@@ -272,7 +263,10 @@ gpt2_status gpt2_run_in_session(gpt2_session* session, const gpt2_tokenizer* tok
     auto made = make_run(callbacks);
     SharedRun& run = *made->shared;
     JsonArgument given(request, "the request");
-    run.run = run_in(*sequence, optional_tokenizer(tokenizer), given, run.state);
+    const gpt2::Engine engine = sequence->engine();
+    run.scheduler = std::make_shared<SharedScheduler>(
+        SharedScheduler{engine, "", gpt2::Scheduler(engine, {.max_memory = 1})});
+    run.run = run_in(*sequence, *run.scheduler, optional_tokenizer(tokenizer), given, run.state);
     run.session = session->shared;
     run.session->has_run = true;
     return made;
@@ -300,13 +294,14 @@ gpt2_status gpt2_run_result(gpt2_run* run, gpt2_bytes** json) {
 }
 
 gpt2_status gpt2_run_cancel(gpt2_run* run) {
-  return guard([&] { checked(run).shared->state->is_cancelled = true; });
+  return guard([&] { checked(run).shared->run->cancel(); });
 }
 
 void gpt2_run_free(gpt2_run* run) {
   if (run == nullptr) return;
   guard([&] {
-    checked(run).shared->state->is_freed = true;
+    checked(run).shared->state->callbacks = {};
+    run->shared->run->cancel();
     delete run;
   });
 }

@@ -119,7 +119,7 @@ std::size_t bytes_of(const InspectionRequest& request, const ServedModel& model)
 RunEvents events_of(const std::shared_ptr<Call>& call) {
   const auto note = [call, last = std::vector<std::optional<Clock::time_point>>()](
                         std::size_t index, const CompletionPiece& piece) mutable {
-    if (!piece.token) return;
+    if (!piece.token) return true;
     if (index >= last.size()) last.resize(index + 1);
     if (last[index]) {
       call->metrics.note_token(seconds_since(*last[index]));
@@ -127,13 +127,14 @@ RunEvents events_of(const std::shared_ptr<Call>& call) {
       call->metrics.note_first_token(seconds_since(call->arrival));
     }
     last[index] = Clock::now();
+    return true;
   };
   return {.goes_on = [call] { return call->goes_on(); }, .on_piece = note};
 }
 
 }  // namespace
 
-bool Call::goes_on() const { return !is_cancelled_ && !reply_->is_abandoned(); }
+bool Call::goes_on() const { return !reply_->is_abandoned(); }
 
 void Call::send(int status, const Json& body) { send(json_answer(status, body)); }
 
@@ -171,7 +172,6 @@ void Call::fail(std::exception_ptr error) noexcept {
     prepare_end();
     reply_->abandon();
   }
-  cancel();
 }
 
 void Call::answer_error(std::exception_ptr error) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -31,10 +30,8 @@ class Call {
   Call(std::string request_id, std::shared_ptr<Reply> reply, Metrics& counters)
       : id(std::move(request_id)), metrics(counters), reply_(std::move(reply)) {}
 
-  /// Whether to go on: the client waits, and cancel() has not been called.
+  /// Whether the client waits.
   [[nodiscard]] bool goes_on() const;
-
-  void cancel() { is_cancelled_ = true; }
 
   void send(int status, const Json& body);
   void send(HttpAnswer answer);
@@ -46,7 +43,7 @@ class Call {
 
   /// Answers with an error: in a stream that has begun, as an event. Its status is 400 for an
   /// Error, 503 if there is no memory or for ServerEnds, and 500 for anything else. If there is no
-  /// memory for this answer, either, the connection is closed. Makes goes_on() false.
+  /// memory for this answer, either, the connection is closed.
   void fail(std::exception_ptr error) noexcept;
 
   /// Called once, right before the end of the answer is sent, so that what the call has used is
@@ -66,7 +63,6 @@ class Call {
   void prepare_end();
 
   const std::shared_ptr<Reply> reply_;
-  std::atomic<bool> is_cancelled_ = false;
   bool has_names_ = false;  // whether its events have names, the last one of which ends a stream
 };
 

@@ -26,6 +26,7 @@ bool Worker::submit(std::unique_ptr<Job>& job, std::size_t bytes) {
 }
 
 void Worker::release(std::size_t bytes) {
+  note_gauges();
   held_ -= bytes;
   --jobs_;
 }
@@ -57,8 +58,10 @@ void Worker::run() {
       compute_next();
       turn();
     } catch (const ServerEnds&) {
-      const std::lock_guard lock(mutex_);
-      running_.splice(running_.end(), new_);
+      {
+        const std::lock_guard lock(mutex_);
+        running_.splice(running_.end(), new_);
+      }
       return fail_all(std::current_exception());
     } catch (...) {  // no memory
       fail_all(std::current_exception());
@@ -87,6 +90,7 @@ void Worker::compute_next() {
 
 // Moves new jobs to where they belong. Throws ServerEnds if the worker shall stop.
 void Worker::take_new(bool may_wait) {
+  if (may_wait) note_gauges();  // a job that failed may have had texts
   Jobs jobs;
   {
     std::unique_lock lock(mutex_);
@@ -117,20 +121,8 @@ void Worker::begin(Jobs& jobs) {
 // Runs one pass for the texts of each model, and sends what is new. Drops the jobs that wait for
 // passes of their own and that nobody wants any more, so that they leave room for others.
 void Worker::turn() {
-  Gauges gauges;
-  for (const auto& model : models_) {
-    model->scheduler.step();
-    const SchedulerStats stats = model->scheduler.stats();
-    gauges.waiting += stats.waiting;
-    gauges.running += stats.running;
-    gauges.kv_bytes += stats.memory;
-    gauges.reused_tokens += stats.reused_tokens;
-  }
-  {
-    // Before the answers are sent, whose clients may ask for the metrics next.
-    const std::lock_guard lock(mutex_);
-    gauges_ = gauges;
-  }
+  for (const auto& model : models_) model->scheduler.step();
+  note_gauges();  // before the answers are sent, whose clients may ask for the metrics next
   running_.remove_if([](const std::unique_ptr<Job>& job) {
     try {
       if (job->advance()) return true;
@@ -147,6 +139,19 @@ void Worker::turn() {
     job->give_up();
     return true;
   });
+}
+
+void Worker::note_gauges() {
+  Gauges gauges;
+  for (const auto& model : models_) {
+    const SchedulerStats stats = model->scheduler.stats();
+    gauges.waiting += stats.waiting;
+    gauges.running += stats.running;
+    gauges.kv_bytes += stats.memory;
+    gauges.reused_tokens += stats.reused_tokens;
+  }
+  const std::lock_guard lock(mutex_);
+  gauges_ = gauges;
 }
 
 void Worker::fail_all(const std::exception_ptr& error) {

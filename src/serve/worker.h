@@ -37,7 +37,7 @@ class Worker {
   static constexpr std::size_t kMaxHeld = 512 << 20;
 
   /// Says that a job of so many bytes has been answered, so that another one may take its place. To
-  /// be called once for each job.
+  /// be called once for each job, on the worker's thread, when the job has no more texts.
   void release(std::size_t bytes);
 
   void close();
@@ -56,6 +56,7 @@ class Worker {
   void run();
   void compute_next();
   void turn();
+  void note_gauges();
   void take_new(bool may_wait);
   void begin(Jobs& jobs);
   void fail_all(const std::exception_ptr& error);

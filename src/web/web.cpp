@@ -104,6 +104,7 @@ RunEvents events_of(PageRun& run) {
     Json event = {{"index", index}, {"text", piece.text}};
     if (piece.token) event["token_id"] = *piece.token;
     run.events.push_back(std::move(event));
+    return true;
   };
   events.on_progress = [&run](double share) { run.events.push_back({{"progress", share}}); };
   return events;

@@ -1,10 +1,9 @@
 // Tests that a scheduler's texts are bit for bit the ones that generate() writes alone, whatever
 // the other texts, the pieces of the prompts, the shared prefixes and the limit on memory are.
-#include <atomic>
-#include <chrono>
+#include <algorithm>
 #include <functional>
-#include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -149,7 +148,7 @@ TEST_CASE("texts that share passes equal texts written alone") {
     std::vector<Job> jobs;
     for (int i = 0; i < 40; ++i) jobs.push_back(random_job(dice));
     std::vector<Ids> streamed(jobs.size());
-    std::vector<std::future<GenerationResult>> results;
+    std::vector<Text> results;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       results.push_back(
           scheduler.submit(jobs[i].prompt, jobs[i].options, jobs[i].sink(streamed[i])));
@@ -157,7 +156,7 @@ TEST_CASE("texts that share passes equal texts written alone") {
     }
     scheduler.run();
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      const Outcome found = outcome_of(streamed[i], [&] { return results[i].get(); });
+      const Outcome found = outcome_of(streamed[i], [&] { return results[i].take_result(); });
       const Outcome expected = alone(jobs[i]);
       CAPTURE(i, found.reason, expected.reason);
       CHECK(found == expected);
@@ -169,7 +168,7 @@ TEST_CASE("texts draft together, but for one that is too long for the draft mode
   const Ids prompt = test::random_tokens(model(), 100, 5);
   for (const Model& draft : {model(), test::part_of(model(), 2, kPositions - 1)}) {
     Scheduler scheduler{Engine(model(), {.threads = 2})};
-    std::vector<std::future<GenerationResult>> results;
+    std::vector<Text> results;
     GenerationOptions options = endless(21);
     options.draft = draft;
     options.constant_draft = true;
@@ -184,10 +183,10 @@ TEST_CASE("texts draft together, but for one that is too long for the draft mode
     std::size_t passes = 0;
     while (scheduler.step()) ++passes;
     CHECK(passes <= 25);  // 21 of them for the text without drafts
-    CHECK(too_long.get().drafted_tokens == 0);
+    CHECK(too_long.take_result().drafted_tokens == 0);
     results.push_back(std::move(other));
-    for (auto& future : results) {
-      const GenerationResult result = future.get();
+    for (Text& text : results) {
+      const GenerationResult result = text.take_result();
       CHECK(result.tokens.size() == 21);
       CHECK(result.drafted_tokens >= 15);  // the first text writes two tokens without drafts
       CHECK(result.accepted_tokens == result.drafted_tokens);
@@ -195,33 +194,103 @@ TEST_CASE("texts draft together, but for one that is too long for the draft mode
   }
 }
 
-TEST_CASE("texts that other threads submit meanwhile equal texts written alone") {
+// The queue of the example in scheduler.h.
+TEST_CASE("texts that other threads ask for through a queue equal texts written alone") {
   Scheduler scheduler(Engine(model(), {.threads = 2}), {.max_sequences = 5});
   constexpr std::size_t kThreads = 3, kJobs = 20;
-  std::vector<std::vector<std::pair<Job, std::future<GenerationResult>>>> work(kThreads);
+  std::mutex mutex;
+  std::vector<Job> posted;
   std::vector<std::thread> threads;
-  std::atomic<std::size_t> ended{0};
   for (std::size_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       Dice dice(static_cast<unsigned>(100 + t));
       for (std::size_t i = 0; i < kJobs; ++i) {
         const Job job = random_job(dice);
-        work[t].emplace_back(job, scheduler.submit(job.prompt, job.options, nullptr));
+        const std::lock_guard lock(mutex);
+        posted.push_back(job);
       }
-      ++ended;
     });
   }
-  while (ended < kThreads) scheduler.step();
+  std::vector<std::pair<Job, Text>> work;
+  while (work.size() < kThreads * kJobs) {
+    std::vector<Job> taken;
+    {
+      const std::lock_guard lock(mutex);
+      taken.swap(posted);
+    }
+    for (const Job& job : taken) {
+      work.emplace_back(job, scheduler.submit(job.prompt, job.options, nullptr));
+    }
+    scheduler.step();
+  }
   for (std::thread& thread : threads) thread.join();
   scheduler.run();
-  for (auto& jobs : work) {
-    for (auto& [job, result] : jobs) {
-      job.stop_after = SIZE_MAX;
-      Outcome expected = alone(job);
-      expected.streamed.clear();
-      CHECK(outcome_of({}, [&future = result] { return future.get(); }) == expected);
+  for (auto& [job, text] : work) {
+    job.stop_after = SIZE_MAX;
+    Outcome expected = alone(job);
+    expected.streamed.clear();
+    CHECK(outcome_of({}, [&written = text] { return written.take_result(); }) == expected);
+  }
+}
+
+TEST_CASE("a text in a session that is lent equals the one that generate() writes in it") {
+  for (unsigned seed = 0; seed < (test::is_slow() ? 3 : 8); ++seed) {
+    CAPTURE(seed);
+    Dice dice(200 + seed);
+    // The limits are for sessions of the scheduler's own.
+    Scheduler scheduler(Engine(model(), {.threads = 1 + static_cast<int>(seed % 3)}),
+                        {.max_memory = 1, .max_sequences = 1});
+    std::vector<Session> lent, others;
+    for (std::size_t i = 0; i < 5; ++i) {
+      lent.emplace_back(model());
+      lent.back().forward(test::random_tokens(model(), 1 + dice.up_to(50), seed));
+      others.push_back(lent.back().fork());
+    }
+    for (int turn = 0; turn < 3; ++turn) {  // each continues the text of the one before
+      std::vector<Job> jobs;
+      std::vector<Ids> streamed(lent.size());
+      std::vector<std::optional<Text>> texts(lent.size());
+      for (std::size_t i = 0; i < lent.size(); ++i) jobs.push_back(random_job(dice));
+      for (std::size_t i = 0; i < lent.size(); ++i) {
+        try {
+          const auto sink = jobs[i].sink(streamed[i]);
+          texts[i] = scheduler.submit(lent[i], jobs[i].prompt, jobs[i].options,
+                                      {std::nullopt, nullptr, sink});
+        } catch (const Error& error) {
+          Ids none;
+          CHECK(error.what() == outcome_of(none, [&] {
+                                  return generate(others[i], jobs[i].prompt, jobs[i].options,
+                                                  jobs[i].sink(none));
+                                }).reason);
+        }
+        for (std::size_t steps = dice.up_to(3); steps > 0; --steps) scheduler.step();
+      }
+      scheduler.run();
+      for (std::size_t i = 0; i < lent.size(); ++i) {
+        if (!texts[i]) continue;
+        Ids expected;
+        CHECK(outcome_of(streamed[i], [&] { return texts[i]->take_result(); }) ==
+              outcome_of(expected, [&] {
+                return generate(others[i], jobs[i].prompt, jobs[i].options, jobs[i].sink(expected));
+              }));
+        CHECK(std::ranges::equal(lent[i].tokens(), others[i].tokens()));
+        CHECK(lent[i].waiting() == others[i].waiting());
+        CHECK(lent[i].history().written == others[i].history().written);
+      }
     }
   }
+}
+
+TEST_CASE("a scheduler refuses a session of another model, and goes on") {
+  const Model other = test::part_of(model(), 1, kPositions);
+  Scheduler scheduler{Engine(model())};
+  Text text = scheduler.submit(Ids{1}, endless(3), nullptr);
+  Session session(other);
+  const TextTarget nobody(std::nullopt, nullptr, nullptr);
+  check_bad_argument([&] { (void)scheduler.submit(session, Ids{1}, {}, nobody); },
+                     {"another model"});
+  scheduler.run();
+  CHECK(text.take_result().tokens.size() == 3);
 }
 
 TEST_CASE("a scheduler refuses what generate() refuses, with the same messages") {
@@ -244,11 +313,11 @@ TEST_CASE("a scheduler refuses what generate() refuses, with the same messages")
   Scheduler scheduler{Engine(model())};
   auto donor = scheduler.submit(fits, {.max_new_tokens = 0}, nullptr);
   scheduler.run();  // its session has the beginning of the other prompts
-  CHECK(donor.get().tokens.empty());
+  CHECK(donor.take_result().tokens.empty());
   for (const Job& job : jobs) {
     auto result = scheduler.submit(job.prompt, job.options, nullptr);
     scheduler.run();
-    const Outcome outcome = outcome_of({}, [&] { return result.get(); });
+    const Outcome outcome = outcome_of({}, [&] { return result.take_result(); });
     CHECK(outcome.reason.find(' ') != std::string::npos);  // a message, not a finish reason
     CHECK(outcome == alone(job));
   }
@@ -258,7 +327,7 @@ TEST_CASE("texts share passes, and the tokens that their prompts have in common"
   std::size_t passes = 0;
   Scheduler scheduler{Engine(model())};
   const Ids prompt = test::random_tokens(model(), 200, 5);
-  std::vector<std::future<GenerationResult>> results;
+  std::vector<Text> results;
   std::size_t read_again = 0;
   for (std::size_t i = 0; i < 8; ++i) {
     GenerationOptions options{.max_new_tokens = 10, .sampling = {.sequence = i}};
@@ -285,37 +354,132 @@ TEST_CASE("texts share passes, and the tokens that their prompts have in common"
   CHECK(read_again == 1);
 }
 
-TEST_CASE("a text that waits ends as soon as it is not wanted any more") {
-  Scheduler scheduler(Engine(model()), {.max_sequences = 1});
+TEST_CASE("a text that is cancelled ends with what has been written, between passes at once") {
+  Scheduler scheduler(Engine(model()), {.max_sequences = 2});
+  std::size_t calls = 0;
+  const auto count = [&](TokenId) { return ++calls > 0; };
+  const TextTarget target(std::nullopt, nullptr, count);
+  Session session(model()), other(model());
+  session.forward(Ids{7});
   GenerationOptions options = endless(20);
-  auto first = scheduler.submit(Ids{1}, options, nullptr);
-  bool is_wanted = true, throws = false;
-  TextTarget target(std::nullopt, nullptr, [](TokenId) { return true; });
-  target.is_wanted = [&] { return is_wanted; };
-  auto waiting = scheduler.submit(Ids{2, 3}, options, target);
-  target.is_wanted = [&] { return throws ? throw std::runtime_error("gone") : true; };
-  auto throwing = scheduler.submit(Ids{4}, options, target);
-  auto last = scheduler.submit(Ids{5}, options, nullptr);
-  const auto is_ready = [](auto& future) {
-    return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  };
+  options.on_prompt = [&](std::size_t, std::size_t) { return ++calls > 0; };
+  // A pass reads 512 tokens of prompts, so the second prompt takes two passes.
+  Text running = scheduler.submit(other, test::random_tokens(model(), 280, 3), options, target);
+  Text reading = scheduler.submit(session, test::random_tokens(model(), 250, 4), options, target);
+  Text waiting = scheduler.submit(Ids{2, 3}, endless(20), count);
+  Text last = scheduler.submit(Ids{5}, endless(20), nullptr);
+  check_bad_argument([&] { (void)waiting.take_result(); }, {"has not ended"});
   CHECK(scheduler.step());
-  CHECK(!is_ready(waiting));
-  CHECK(scheduler.stats().waiting == 3);
-  is_wanted = false;
-  throws = true;
-  CHECK(scheduler.step());
+  CHECK(scheduler.stats().waiting == 2);
+  const std::size_t before = calls;
+  for (Text* const text : {&waiting, &reading, &running}) {
+    CHECK(!text->finished());
+    text->cancel();
+    text->cancel();
+    CHECK(text->finished());
+    const GenerationResult result = text->take_result();
+    CHECK(result.finish_reason == FinishReason::cancelled);
+    CHECK(result.tokens.size() == (text == &running ? 1 : 0));
+    CHECK(result.prompt_tokens == (text == &reading ? 250 : text == &waiting ? 2 : 280));
+  }
+  CHECK(std::ranges::equal(session.tokens(), Ids{7}));
+  CHECK(other.position() == 281);
   CHECK(scheduler.stats().waiting == 1);
-  REQUIRE(is_ready(waiting));
-  const GenerationResult result = waiting.get();
-  CHECK(result.finish_reason == FinishReason::cancelled);
-  CHECK(result.tokens.empty());
-  CHECK(result.prompt_tokens == 2);
-  REQUIRE(is_ready(throwing));
-  CHECK_THROWS_AS(throwing.get(), std::runtime_error);
+  CHECK(scheduler.stats().running == 0);
+  CHECK(scheduler.stats().memory == 0);
   scheduler.run();
-  CHECK(first.get().tokens.size() == 20);
-  CHECK(last.get().tokens.size() == 20);
+  CHECK(calls == before);
+  last.cancel();  // has no effect
+  CHECK(last.take_result().tokens.size() == 20);
+}
+
+// The texts share a pass, in which the second one, third one and so on are cancelled by the first
+// one's sink, and the last one by itself.
+TEST_CASE("a sink cancels and destroys texts, which then write nothing more") {
+  const Model& draft = model();
+  for (const bool is_destroyed : {false, true}) {
+    for (const bool drafts : {false, true}) {
+      CAPTURE(is_destroyed, drafts);
+      Scheduler scheduler{Engine(model())};
+      Session session(model());
+      std::vector<std::optional<Text>> texts(4);
+      std::vector<std::size_t> calls(4, 0);
+      const auto end = [&](std::size_t i) {
+        if (is_destroyed) {
+          texts[i].reset();
+        } else {
+          texts[i]->cancel();
+        }
+      };
+      for (std::size_t i = 0; i < texts.size(); ++i) {
+        GenerationOptions options = endless(20);
+        if (drafts) options.draft = draft;
+        options.constant_draft = true;
+        const auto sink = [&, i](TokenId) {
+          ++calls[i];
+          if (i == 0 && calls[0] == 4) end(1), end(2);
+          if (i == 3 && calls[3] == 4) end(3);
+          return true;
+        };
+        if (i == 2) {
+          texts[i] = scheduler.submit(session, Ids{1, 2}, options, {std::nullopt, nullptr, sink});
+        } else {
+          texts[i] = scheduler.submit(Ids{1, 2}, options, sink);
+        }
+      }
+      while (calls[0] < 4) scheduler.step();
+      const std::vector<std::size_t> found = calls;
+      CHECK(found[3] == 4);
+      CHECK(session.position() == 2 + calls[2]);  // nobody uses it any more
+      session.rewind(1);
+      scheduler.run();
+      CHECK(calls == std::vector<std::size_t>{20, found[1], found[2], 4});
+      CHECK(texts[0]->take_result().tokens.size() == 20);
+      for (std::size_t i = 1; i < texts.size() && !is_destroyed; ++i) {
+        const GenerationResult result = texts[i]->take_result();
+        CHECK(result.finish_reason == FinishReason::cancelled);
+        CHECK(result.tokens.size() == calls[i]);
+      }
+    }
+  }
+}
+
+TEST_CASE("a handle that is destroyed or assigned to cancels its text") {
+  Scheduler scheduler(Engine(model()), {.max_sequences = 1});
+  std::size_t calls = 0;
+  const auto count = [&](TokenId) { return ++calls > 0; };
+  Text text = scheduler.submit(Ids{1}, endless(20), count);
+  scheduler.step();
+  { const Text waiting = scheduler.submit(Ids{1}, endless(20), count); }
+  CHECK(scheduler.stats().waiting == 0);
+  text = scheduler.submit(Ids{2}, endless(5), nullptr);
+  CHECK(scheduler.stats().running == 0);
+  Text moved = std::move(text);
+  scheduler.run();
+  CHECK(calls == 1);
+  CHECK(moved.finished());
+  CHECK(moved.take_result().tokens.size() == 5);
+}
+
+// A program may own a text by the functions of another one.
+TEST_CASE("a text whose functions own the handle of another one takes that one with it") {
+  Scheduler scheduler(Engine(model()), {.max_sequences = 2});
+  std::optional<Text> owner, waiting_owner;
+  const auto own = [](Text text) {
+    return
+        [owned = std::make_shared<Text>(std::move(text))](TokenId) { return !owned->finished(); };
+  };
+  owner =
+      scheduler.submit(Ids{1}, endless(20), own(scheduler.submit(Ids{2}, endless(20), nullptr)));
+  waiting_owner =
+      scheduler.submit(Ids{3}, endless(20), own(scheduler.submit(Ids{4}, endless(20), nullptr)));
+  scheduler.step();
+  CHECK(scheduler.stats().running == 2);
+  CHECK(scheduler.stats().waiting == 2);
+  owner.reset();
+  waiting_owner.reset();
+  CHECK(!scheduler.step());
+  CHECK(scheduler.stats().running + scheduler.stats().waiting == 0);
 }
 
 TEST_CASE("a text whose keys and values need more than the bound is refused, others are written") {
@@ -339,17 +503,20 @@ TEST_CASE("a text whose keys and values need more than the bound is refused, oth
     options.max_new_tokens += 100;
     auto large = scheduler.submit(Ids{1}, options, nullptr);
     scheduler.run();
-    CHECK(small.get().tokens.size() == one.fits);
-    check_bad_argument([&] { (void)large.get(); }, {"bytes", std::to_string(one.bound)});
+    CHECK(small.take_result().tokens.size() == one.fits);
+    check_bad_argument([&] { (void)large.take_result(); }, {"bytes", std::to_string(one.bound)});
   }
 }
 
-TEST_CASE("a scheduler that ends gives up its texts") {
-  auto scheduler = std::make_unique<Scheduler>(Engine(model()));
-  auto result = scheduler->submit(Ids{1}, {.max_new_tokens = 10}, nullptr);
+TEST_CASE("a scheduler that ends cancels its texts") {
+  auto scheduler =
+      std::make_unique<Scheduler>(Engine(model()), SchedulerOptions{.max_sequences = 1});
+  Text text = scheduler->submit(Ids{1}, {.max_new_tokens = 10}, nullptr);
+  Text waiting = scheduler->submit(Ids{1}, {.max_new_tokens = 10}, nullptr);
   scheduler->step();
   scheduler.reset();
-  CHECK_THROWS_AS(result.get(), std::future_error);
+  CHECK(text.take_result().tokens.size() == 1);
+  CHECK(waiting.take_result().finish_reason == FinishReason::cancelled);
   CHECK_THROWS_AS(Scheduler(Engine(model()), {.max_sequences = 0}), Error);
 }
 

@@ -20,7 +20,7 @@ FNR == 1 && header == "gpt2/gpt2.h" {
 
 FNR == 1 && header != "gpt2/gpt2.h" {
   print "#include <gpt2/generate.h>\n#include <gpt2/layer_norm.h>\n#include <gpt2/runtime.h>"
-  print "#include <cstdio>\n#include <iostream>\n#include <vector>"
+  print "#include <cstdio>\n#include <iostream>\n#include <mutex>\n#include <vector>"
   print "using namespace gpt2;"
   print "extern const Model& model;\nextern const Tokenizer& tokenizer;"
 }

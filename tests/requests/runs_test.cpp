@@ -71,6 +71,7 @@ TEST_CASE("a run tells how much of the prompt is read, and each token and text")
     CHECK(piece.score == nullptr);
     tokens.push_back(*piece.token);
     texts.emplace_back(piece.text);
+    return true;
   };
   static_cast<void>(answer("generate", {{"prompt", "xyz"}, {"max_new_tokens", 4}}, {}, events));
   CHECK(read == std::vector<std::pair<std::size_t, std::size_t>>{{0, 3}, {3, 3}});
@@ -85,6 +86,7 @@ TEST_CASE("text is held back until it is certain that it is no stop string") {
   events.on_piece = [&](std::size_t, const CompletionPiece& piece) {
     texts.emplace_back(piece.text);
     scores += piece.score != nullptr ? 1 : 0;
+    return true;
   };
   const json body = {{"prompt", "a"}, {"stop", {"cdx", "fg"}}, {"logprobs", 0}};
   const json found = answer("generate", body, {}, events);
@@ -159,6 +161,37 @@ TEST_CASE("a run without texts that is cancelled throws") {
   }
 }
 
+TEST_CASE("Run::cancel() ends a run before its next pass") {
+  for (const Asked& asked : kTexts) {
+    for (std::size_t steps = 0; steps < 3; ++steps) {
+      CAPTURE(asked.kind, asked.body, steps);
+      Asking asking;
+      const auto run = asking.begin(asked.kind, asked.body);
+      for (std::size_t i = 0; i < steps; ++i) static_cast<void>(run->step());
+      run->cancel();
+      CHECK(!run->step());
+      CHECK(!texts_of(answer_of(*run)).empty());
+    }
+  }
+  for (const Asked& asked : kCalls) {
+    Asking asking;
+    const auto run = asking.begin(asked.kind, asked.body);
+    run->cancel();
+    CHECK_THROWS_AS(run->step(), Cancelled);
+  }
+}
+
+TEST_CASE("a run ends when its door wants no more pieces") {
+  std::size_t pieces = 0;
+  RunEvents events;
+  events.on_piece = [&](std::size_t, const CompletionPiece&) { return ++pieces < 3; };
+  const json found =
+      answer("generate", {{"prompt", "a"}, {"max_new_tokens", 9}}, {}, std::move(events));
+  CHECK(pieces == 3);
+  CHECK(found[0]["token_ids"].size() == 3);
+  CHECK(found[0]["finish_reason"] == "cancelled");
+}
+
 TEST_CASE("a stream that is cancelled has no last part") {
   Asking asking;
   const auto calls = std::make_shared<std::size_t>(0);
@@ -216,7 +249,7 @@ TEST_CASE("a step of one run takes the others on, and destroying one does not hi
   const json body = {{"prompt", "a"}, {"max_new_tokens", 20}};
   std::size_t pieces = 0;
   RunEvents events;
-  events.on_piece = [&](std::size_t, const CompletionPiece&) { ++pieces; };
+  events.on_piece = [&](std::size_t, const CompletionPiece&) { return ++pieces > 0; };
   const auto first = asking.begin("generate", body);
   auto second = asking.begin("generate", body), third = asking.begin("generate", body, events);
   CHECK(second->step());
@@ -240,6 +273,7 @@ TEST_CASE("a run may be destroyed by its own event while another one is stepped"
   events.on_piece = [&](std::size_t, const CompletionPiece&) {
     ++pieces;
     second.reset();
+    return true;
   };
   const json body = {{"prompt", "a"}, {"max_new_tokens", 5}};
   second = asking.begin("generate", body, events);
@@ -254,6 +288,7 @@ TEST_CASE("what an event throws ends its text alone if the door takes texts, or 
   RunEvents events;
   events.on_piece = [](std::size_t index, const CompletionPiece&) {
     if (index == 1) throw std::runtime_error("enough");
+    return true;
   };
   Asking asking;
   const auto run = asking.begin("generate", body, events);

@@ -200,10 +200,11 @@ RunEvents TextsRun::events(const CompletionRequest& request) {
   events.on_piece = [this](std::size_t index, const CompletionPiece& piece) {
     end_reading();
     output_.write(index, piece);
-    if (!piece.token) return;
+    if (!piece.token) return true;
     ++tokens_;
     if (shows_tokens_) progress("writing").show(counted(tokens_, "token"));
     on_token_();
+    return true;
   };
   events.on_beam_step = [this, max_new_tokens](const BeamStep& step) {
     end_reading();
@@ -252,12 +253,9 @@ WrittenTexts write_texts(const Engine& engine, Session* session,
   note_interrupts();
   TextsRun texts(settings, tokenizer, prompt, request.n, on_token);
   RunEvents events = texts.events(request);
-  if (session != nullptr) {
-    CompletionRun run(*session, tokenizer, std::move(request), std::move(events));
-    return texts.write(run);
-  }
   Scheduler scheduler(engine);
-  CompletionRun run(engine, scheduler, tokenizer, std::move(request), std::move(events));
+  CompletionRun run(engine, scheduler, tokenizer, std::move(request), std::move(events), nullptr,
+                    session);
   return texts.write(run);
 }
 

@@ -104,6 +104,7 @@ std::size_t Generation::max_draft() const {
 }
 
 std::optional<Slice> Generation::next(std::size_t max_rows) {
+  if (is_cancelled_) return std::nullopt;
   if (!prompt_) {
     const auto drafted = drafter_.tokens();
     logits_.resize((1 + drafted.size()) * vocab_size());
@@ -132,6 +133,10 @@ void Generation::draw_ahead() noexcept {
 }
 
 void Generation::take() {
+  if (is_cancelled_) {  // during the pass, whose drafted tokens are not part of the text
+    session_.rewind(session_.position() - drafter_.tokens().size());
+    return drafter_.note_checked(0);
+  }
   if (prompt_ && !begin_text()) return;
   const std::size_t accepted_before = result_.accepted_tokens;
   const std::optional<FinishReason> reason = draw_all();
@@ -154,7 +159,7 @@ bool Generation::begin_text() {
   result_.prompt_seconds = seconds_since(start_);
   start_ = std::chrono::steady_clock::now();
   if (options_.max_new_tokens == 0) finish(FinishReason::length);
-  return !finished_;
+  return !finished_ && !is_cancelled_;
 }
 
 // Draws a token from each row of logits until a drafted token differs from the token drawn. Returns
@@ -203,7 +208,9 @@ TokenId Generation::draw(std::span<const float> logits, std::size_t position) {
 bool Generation::give(TokenId token, std::size_t position, bool is_drafted) {
   bool goes_on = false;
   try {
-    goes_on = sink_.write(token, options_.top_logprobs ? &result_.logprobs.back() : nullptr);
+    goes_on = !is_cancelled_ &&
+              sink_.write(token, options_.top_logprobs ? &result_.logprobs.back() : nullptr) &&
+              !is_cancelled_;
   } catch (...) {
     if (is_drafted) settle(position, token);
     throw;
@@ -246,17 +253,18 @@ void Generation::finish(FinishReason reason) {
   (has_begun() ? result_.generation_seconds : result_.prompt_seconds) = seconds_since(start_);
   if (has_begun()) note_written();
   finished_ = true;
-  sink_.finish(result_);
+  if (!is_cancelled_) sink_.finish(result_);
 }
 
-void Generation::cancel() noexcept {
-  if (finished_) return;
+bool Generation::end_if_cancelled() noexcept {
+  if (finished_ || !is_cancelled_) return finished_;
   try {
-    if (prompt_) static_cast<void>(prompt_->goes_on());  // removes the prompt
+    if (!has_begun()) prompt_->take_back();
     finish(FinishReason::cancelled);
-  } catch (...) {
+  } catch (...) {  // no memory
     fail();
   }
+  return true;
 }
 
 void Generation::fail() noexcept {

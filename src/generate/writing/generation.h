@@ -56,8 +56,8 @@ class Generation {
   [[nodiscard]] std::size_t max_draft() const;
 
   /// Returns the slice to compute in the next pass: up to `max_rows` tokens of the prompt, or one
-  /// row and the tokens that have been drafted. Returns nothing if on_prompt has cancelled the
-  /// text, which is then finished. Throws whatever on_prompt throws.
+  /// row and the tokens that have been drafted. Returns nothing if the text has been cancelled, by
+  /// cancel() or by on_prompt; by on_prompt, it is then finished. Throws whatever on_prompt throws.
   [[nodiscard]] std::optional<Slice> next(std::size_t max_rows);
 
   /// Draws the first token of take() in advance, after the pass, perhaps on another thread. If many
@@ -70,9 +70,13 @@ class Generation {
   /// processors throw.
   void take();
 
-  /// Ends the text between two passes. While the prompt is being read, on_prompt, which is asked
-  /// once more, must return false. Does nothing if the text has finished.
-  void cancel() noexcept;
+  /// Lets the text end before its next token. Neither the target nor on_prompt is called any more.
+  /// May be called at any time, even by a function that the text calls.
+  void cancel() noexcept { is_cancelled_ = true; }
+
+  /// Ends the text if it has been cancelled. Returns whether it has finished. Call this between two
+  /// passes.
+  bool end_if_cancelled() noexcept;
 
   /// Ends the text with the exception that is being handled.
   void fail() noexcept;
@@ -109,6 +113,7 @@ class Generation {
                                         // tokens that were kept
   std::vector<float> logits_;           // of the latest pass: (1 + drafted, vocab_size)
   std::optional<TokenId> ahead_;        // the token of the first row, if it is drawn already
+  bool is_cancelled_ = false;
   bool finished_ = false;
   std::exception_ptr error_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

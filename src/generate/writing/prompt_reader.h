@@ -33,9 +33,10 @@ class PromptReader {
   /// one has been read.
   [[nodiscard]] bool goes_on();
 
- private:
+  /// Removes what has been read of the prompt from the session.
   void take_back();
 
+ private:
   Session& session_;
   const OnPrompt& on_prompt_;
   std::vector<TokenId> prompt_;

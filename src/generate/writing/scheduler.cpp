@@ -1,12 +1,9 @@
 #include "gpt2/scheduler.h"
 
 #include <algorithm>
-#include <deque>
 #include <exception>
-#include <future>
 #include <iterator>
 #include <list>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <utility>
@@ -88,76 +85,86 @@ void PrefixCache::shrink(std::size_t max_bytes) noexcept {
   sessions_.erase(sessions_.begin(), keep);
 }
 
-// A text, from its submission to its end.
-struct Text {
-  Text(std::span<const TokenId> ids, const GenerationOptions& given, TextTarget receiver)
-      : prompt(ids.begin(), ids.end()), options(given), target(std::move(receiver)) {}
-
-  // Returns the number of tokens for which its session needs room.
-  [[nodiscard]] std::size_t capacity(const Config& config) const {
-    const std::size_t read = std::min(prompt.size(), config.n_positions);
-    return read + std::min(options.max_new_tokens, config.n_positions - read);
-  }
-
-  // Returns the number of bytes of its keys and values, and of those of its draft, when its session
-  // is full.
-  [[nodiscard]] std::size_t bytes(const Engine& engine) const {
-    const Config& config = engine.model().config();
-    const std::size_t room = capacity(config);
-    const std::size_t bytes = Session::memory_bytes(config, engine.kv_type(), room);
-    return options.draft ? bytes + Drafter::memory_bytes(*options.draft, config, room) : bytes;
-  }
-
-  // Returns how many tokens at the beginning of the prompt `other` has computed. Does not count the
-  // last token of the prompt, because it must be computed for its logits, from which the first
-  // token is drawn.
-  [[nodiscard]] std::size_t known_by(const Session& other) const {
-    if (prompt.empty()) return 0;
-    const auto computed = other.tokens().first(other.position() - other.waiting());
-    return common_prefix(computed, std::span(prompt).first(prompt.size() - 1));
-  }
-
-  // Fulfils the promise with the exception that is being handled.
-  void fail() { promise.set_exception(std::current_exception()); }
-
-  std::vector<TokenId> prompt;
-  GenerationOptions options;
-  TextTarget target;
-  std::promise<GenerationResult> promise;
-  std::optional<Session> session;  // set when the text begins
-  std::optional<Generation> generation;
-};
-
-using TextPointer = std::unique_ptr<Text>;
-
 }  // namespace
 
+// A text, of which the handle and, until it has ended, the scheduler have a share.
+struct Text::Impl {
+  // What is not needed any more when the text has ended.
+  struct Work {
+    Work(Scheduler::Impl& of, std::span<const TokenId> ids, const GenerationOptions& given,
+         TextTarget receiver)
+        : scheduler(of),
+          prompt(ids.begin(), ids.end()),
+          options(given),
+          target(std::move(receiver)) {}
+
+    // Returns the number of tokens for which its session needs room.
+    [[nodiscard]] std::size_t capacity(const Config& config) const {
+      const std::size_t read = std::min(prompt.size(), config.n_positions);
+      return read + std::min(options.max_new_tokens, config.n_positions - read);
+    }
+
+    // Returns the number of bytes of its keys and values, and of those of its draft, when its
+    // session is full.
+    [[nodiscard]] std::size_t max_bytes(const Engine& engine) const {
+      const Config& config = engine.model().config();
+      const std::size_t room = capacity(config);
+      const std::size_t own = Session::memory_bytes(config, engine.kv_type(), room);
+      return options.draft ? own + Drafter::memory_bytes(*options.draft, config, room) : own;
+    }
+
+    // Returns how many tokens at the beginning of the prompt `other` has computed. Does not count
+    // the last token of the prompt, because it must be computed for its logits, from which the
+    // first token is drawn.
+    [[nodiscard]] std::size_t known_by(const Session& other) const {
+      if (prompt.empty()) return 0;
+      const auto computed = other.tokens().first(other.position() - other.waiting());
+      return common_prefix(computed, std::span(prompt).first(prompt.size() - 1));
+    }
+
+    Scheduler::Impl& scheduler;
+    std::vector<TokenId> prompt;
+    GenerationOptions options;
+    TextTarget target;
+    std::size_t bytes = 0;                      // that count in running_bytes
+    std::optional<Session> session = {};        // from its beginning on, unless one was lent to it
+    std::optional<Generation> generation = {};  // from its beginning on
+  };
+
+  std::optional<Work> work = {};
+  std::optional<GenerationResult> result = {};
+  std::exception_ptr error = {};
+};
+
 struct Scheduler::Impl {
+  using Work = Text::Impl::Work;
+  using TextPointer = std::shared_ptr<Text::Impl>;
+
   Impl(const Engine& e, const SchedulerOptions& o) : engine(e), options(o), passes(e) {
     if (options.max_sequences == 0) reject("max_sequences is 0: a scheduler needs at least 1");
     if (options.max_memory == 0) options.max_memory = available_memory() / 2;
   }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl();
 
-  std::future<GenerationResult> submit(TextPointer text);
+  void add(const TextPointer& text, Session* lent);
+  void cancel(Text::Impl& text) noexcept;
   bool step();
-  [[nodiscard]] SchedulerStats stats();
-
-  Engine engine;
+  [[nodiscard]] SchedulerStats stats() const;
 
  private:
-  void drop_cancelled();
   void admit();
-  void begin(Text& text, const Donor& donor);
-  [[nodiscard]] Donor best_donor(const Text& text);
-  [[nodiscard]] bool reads_same_beginning(const Text& text, std::size_t known) const;
+  void begin(Work& work, const Donor& donor);
+  [[nodiscard]] Donor best_donor(const Work& work);
+  [[nodiscard]] bool reads_same_beginning(const Work& work, std::size_t known) const;
   void run_pass();
-  void complete(Text& text);
+  void drop_finished() noexcept;
+  void complete(Text::Impl& text) noexcept;
 
+  Engine engine;
   SchedulerOptions options;
-  std::mutex mutex;
-  std::deque<TextPointer> submitted;  // guarded by the mutex
-  std::deque<TextPointer> waiting;
-  std::vector<TextPointer> running;
+  std::list<TextPointer> waiting, running;
   std::size_t running_bytes = 0;
   std::size_t reused_tokens = 0;
   bool is_running = false;  // whether step() is on the stack
@@ -165,133 +172,168 @@ struct Scheduler::Impl {
   Passes passes;
 };
 
-std::future<GenerationResult> Scheduler::Impl::submit(TextPointer text) {
-  auto future = text->promise.get_future();
-  const std::lock_guard lock(mutex);
-  submitted.push_back(std::move(text));
-  return future;
+void Scheduler::Impl::add(const TextPointer& text, Session* lent) {
+  Work& work = *text->work;
+  check_target(work.target, work.options, engine.model().config());
+  if (lent == nullptr) {
+    work.bytes = work.max_bytes(engine);
+    waiting.push_back(text);
+    return;
+  }
+  if (lent->model().transformer() != engine.model().transformer()) {
+    reject("the session belongs to another model than the scheduler");
+  }
+  work.generation.emplace(*lent, work.prompt, work.options, work.target);
+  running.push_back(text);
+}
+
+void Scheduler::Impl::cancel(Text::Impl& text) noexcept {
+  if (text.work->generation) {
+    text.work->generation->cancel();
+    if (!is_running) drop_finished();
+    return;
+  }
+  text.result = {.finish_reason = FinishReason::cancelled,
+                 .tokens = {},
+                 .prompt_tokens = text.work->prompt.size()};
+  std::erase_if(waiting, [&](const TextPointer& one) { return one.get() == &text; });
+  text.work.reset();
+}
+
+Scheduler::Impl::~Impl() {
+  while (!waiting.empty()) cancel(*TextPointer(waiting.front()));
+  while (!running.empty()) cancel(*TextPointer(running.front()));
 }
 
 bool Scheduler::Impl::step() {
   if (is_running) reject("a sink must not run the scheduler that it is called by");
   const SetWhileAlive running_now(is_running);
-  {
-    const std::lock_guard lock(mutex);
-    for (; !submitted.empty(); submitted.pop_front()) {
-      waiting.push_back(std::move(submitted.front()));
-    }
-  }
-  drop_cancelled();
   admit();
   run_pass();
-  const std::lock_guard lock(mutex);
-  return !running.empty() || !waiting.empty() || !submitted.empty();
+  return !running.empty() || !waiting.empty();
 }
 
-SchedulerStats Scheduler::Impl::stats() {
-  const std::lock_guard lock(mutex);
-  return {.waiting = waiting.size() + submitted.size(),
+SchedulerStats Scheduler::Impl::stats() const {
+  return {.waiting = waiting.size(),
           .running = running.size(),
           .memory = running_bytes,
           .reused_tokens = reused_tokens};
 }
 
-// Ends the waiting texts that nobody wants any more.
-void Scheduler::Impl::drop_cancelled() {
-  std::erase_if(waiting, [](const TextPointer& text) {
-    const auto& is_wanted = text->target.is_wanted;
-    try {
-      if (!is_wanted || is_wanted()) return false;
-      text->promise.set_value({.finish_reason = FinishReason::cancelled,
-                               .tokens = {},
-                               .prompt_tokens = text->prompt.size()});
-    } catch (...) {
-      text->fail();
-    }
-    return true;
-  });
-}
-
 // Begins texts in the order of submission, as long as there is room for them.
 void Scheduler::Impl::admit() {
   while (!waiting.empty() && running.size() < options.max_sequences) {
-    const Text& first = *waiting.front();
-    const std::size_t bytes = first.bytes(engine);
+    const TextPointer first = waiting.front();
+    Work& work = *first->work;
     Donor donor;
-    if (bytes <= options.max_memory) {
-      if (bytes > options.max_memory - running_bytes) return;
-      donor = best_donor(first);
-      if (reads_same_beginning(first, donor.known)) return;
+    if (work.bytes <= options.max_memory) {
+      if (work.bytes > options.max_memory - running_bytes) return;
+      donor = best_donor(work);
+      if (reads_same_beginning(work, donor.known)) return;
     }
-    TextPointer text = std::move(waiting.front());
-    waiting.pop_front();
     try {
-      begin(*text, donor);
+      begin(work, donor);
       reused_tokens += donor.known;
-      running.push_back(std::move(text));
-      running_bytes += bytes;
+      running_bytes += work.bytes;
+      running.splice(running.end(), waiting, waiting.begin());
     } catch (...) {
-      text->fail();
+      first->error = std::current_exception();
+      waiting.pop_front();
+      first->work.reset();
     }
   }
 }
 
-void Scheduler::Impl::begin(Text& text, const Donor& donor) {
-  const std::size_t bytes = text.bytes(engine);
-  if (bytes > options.max_memory) {
-    reject("the text needs ", bytes, " bytes for its keys and values, but at most ",
+void Scheduler::Impl::begin(Work& work, const Donor& donor) {
+  if (work.bytes > options.max_memory) {
+    reject("the text needs ", work.bytes, " bytes for its keys and values, but at most ",
            options.max_memory, " may be used: let it have fewer new tokens, or allow more memory");
   }
-  const std::size_t capacity = text.capacity(engine.model().config());
-  text.session.emplace(engine, SessionOptions{.max_tokens = capacity});
-  text.generation.emplace(*text.session, text.prompt, text.options, text.target, donor);
-  cache.shrink(options.max_memory - running_bytes - bytes);
+  const std::size_t capacity = work.capacity(engine.model().config());
+  work.session.emplace(engine, SessionOptions{.max_tokens = capacity});
+  work.generation.emplace(*work.session, work.prompt, work.options, work.target, donor);
+  cache.shrink(options.max_memory - running_bytes - work.bytes);
 }
 
-Donor Scheduler::Impl::best_donor(const Text& text) {
+// A session that has been lent is no donor, because its keys and values may have been changed.
+Donor Scheduler::Impl::best_donor(const Work& work) {
   Donor best;
   const auto consider = [&](const Session& session) {
-    const std::size_t known = text.known_by(session);
+    const std::size_t known = work.known_by(session);
     if (known > best.known) best = {&session, known};
   };
-  if (const Session* const ended = cache.find(text.prompt)) consider(*ended);
-  for (const TextPointer& other : running) consider(*other->session);
+  if (const Session* const ended = cache.find(work.prompt)) consider(*ended);
+  for (const TextPointer& other : running) {
+    if (other->work->session) consider(*other->work->session);
+  }
   return best;
 }
 
 // Returns whether a running text is still reading a prompt whose common prefix with this text's
 // prompt is longer than `known` by more than kWorthWaiting tokens.
-bool Scheduler::Impl::reads_same_beginning(const Text& text, std::size_t known) const {
-  return std::ranges::any_of(running, [&](const TextPointer& other) {
-    return other->generation->reads_prompt() &&
-           common_prefix(other->prompt, text.prompt) > known + kWorthWaiting;
+bool Scheduler::Impl::reads_same_beginning(const Work& work, std::size_t known) const {
+  return std::ranges::any_of(running, [&](const TextPointer& text) {
+    const Work& other = *text->work;
+    return other.session && other.generation->reads_prompt() &&
+           common_prefix(other.prompt, work.prompt) > known + kWorthWaiting;
   });
 }
 
 // Runs one forward pass for all running texts, and ends those that it has finished.
 void Scheduler::Impl::run_pass() {
   std::vector<Generation*> texts;
-  for (const TextPointer& text : running) texts.push_back(&*text->generation);
+  for (const TextPointer& text : running) texts.push_back(&*text->work->generation);
   passes.run(texts);
-  for (TextPointer& text : running) {
-    if (!text->generation->finished()) continue;
-    complete(*text);
-    text.reset();
-  }
-  std::erase(running, nullptr);
+  drop_finished();
 }
 
-// Fulfils the promise of a text that has ended, and adds its session to the cache.
-void Scheduler::Impl::complete(Text& text) {
-  try {
-    text.promise.set_value(text.generation->take_result());
-  } catch (...) {
-    text.fail();
+// The functions of a text may own handles of others. So they are destroyed when the lists are in
+// order.
+void Scheduler::Impl::drop_finished() noexcept {
+  std::list<TextPointer> ended;
+  for (auto text = running.begin(); text != running.end();) {
+    const auto one = text++;
+    if ((*one)->work->generation->end_if_cancelled()) ended.splice(ended.end(), running, one);
   }
-  running_bytes -= text.bytes(engine);
-  text.generation.reset();
-  cache.add(std::move(*text.session));
+  for (const TextPointer& text : ended) complete(*text);
+}
+
+// Takes the result of a text that has ended, and adds its session to the cache.
+void Scheduler::Impl::complete(Text::Impl& text) noexcept {
+  Work& work = *text.work;
+  try {
+    text.result = work.generation->take_result();
+  } catch (...) {
+    text.error = std::current_exception();
+  }
+  running_bytes -= work.bytes;
+  work.generation.reset();
+  if (work.session) cache.add(std::move(*work.session));
   cache.shrink(options.max_memory - running_bytes);
+  text.work.reset();
+}
+
+Text::Text(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Text::Text(Text&&) noexcept = default;
+Text& Text::operator=(Text&& other) noexcept {
+  Text taken(std::move(other));
+  impl_.swap(taken.impl_);
+  return *this;
+}
+Text::~Text() {
+  if (impl_) cancel();
+}
+
+bool Text::finished() const noexcept { return !impl_->work; }
+
+GenerationResult Text::take_result() {
+  if (!finished()) reject("the text has not ended: let the scheduler run until it has");
+  if (impl_->error) std::rethrow_exception(impl_->error);
+  return std::move(*impl_->result);
+}
+
+void Text::cancel() noexcept {
+  if (!finished()) impl_->work->scheduler.cancel(*impl_);
 }
 
 Scheduler::Scheduler(const Engine& engine, const SchedulerOptions& options)
@@ -301,24 +343,33 @@ Scheduler::~Scheduler() = default;
 Scheduler::Scheduler(Scheduler&&) noexcept = default;
 Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;
 
-std::future<GenerationResult> Scheduler::submit(std::span<const TokenId> prompt,
-                                                const GenerationOptions& options,
-                                                TextTarget target) {
-  check_target(target, options, impl_->engine.model().config());
-  return impl_->submit(std::make_unique<Text>(prompt, options, std::move(target)));
+Text Scheduler::add(Session* lent, std::span<const TokenId> prompt,
+                    const GenerationOptions& options, TextTarget target) {
+  const auto text = std::make_shared<Text::Impl>();
+  text->work.emplace(*impl_, prompt, options, std::move(target));
+  impl_->add(text, lent);
+  return Text(text);
 }
 
-std::future<GenerationResult> Scheduler::submit(const Tokenizer& tokenizer,
-                                                std::span<const TokenId> prompt,
-                                                const GenerationOptions& options,
-                                                std::function<bool(std::string_view)> sink) {
-  return submit(prompt, options, {tokenizer, std::move(sink), nullptr});
+Text Scheduler::submit(const Tokenizer& tokenizer, std::span<const TokenId> prompt,
+                       const GenerationOptions& options,
+                       std::function<bool(std::string_view)> sink) {
+  return add(nullptr, prompt, options, {tokenizer, std::move(sink), nullptr});
 }
 
-std::future<GenerationResult> Scheduler::submit(std::span<const TokenId> prompt,
-                                                const GenerationOptions& options,
-                                                std::function<bool(TokenId)> sink) {
-  return submit(prompt, options, {std::nullopt, nullptr, std::move(sink)});
+Text Scheduler::submit(std::span<const TokenId> prompt, const GenerationOptions& options,
+                       std::function<bool(TokenId)> sink) {
+  return add(nullptr, prompt, options, {std::nullopt, nullptr, std::move(sink)});
+}
+
+Text Scheduler::submit(std::span<const TokenId> prompt, const GenerationOptions& options,
+                       TextTarget target) {
+  return add(nullptr, prompt, options, std::move(target));
+}
+
+Text Scheduler::submit(Session& session, std::span<const TokenId> prompt,
+                       const GenerationOptions& options, TextTarget target) {
+  return add(&session, prompt, options, std::move(target));
 }
 
 bool Scheduler::step() { return impl_->step(); }

@@ -1,20 +1,19 @@
 #include "requests/run/completion_run.h"
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
-#include <future>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/seconds_since.h"
-#include "generate/writing/passes.h"
-#include "generate/writing/text_sink.h"
 
 namespace gpt2 {
 
 // What is new of a text of a stream and is not in a part of it yet.
-struct CompletionRun::News {
+struct CompletionRun::Unsent {
   std::string text = {};
   std::vector<TokenId> tokens = {};
   std::vector<TokenLogprob> scores = {};
@@ -22,109 +21,81 @@ struct CompletionRun::News {
   std::size_t length = 0;                   // in tokens, of a text that has ended
 };
 
-// What a run shares with its texts, which the scheduler may still hold when the run is gone.
-struct CompletionRun::Link {
-  // Calls an event with these arguments, unless there is none or the run is gone.
-  template <class Event, class... Arguments>
-  void tell(const Event& event, Arguments&&... arguments) const {
-    if (event && !is_abandoned) event(std::forward<Arguments>(arguments)...);
-  }
-
+// What a run shares with the functions of its texts, which may destroy it.
+struct CompletionRun::Shared {
   bool goes_on() {
     if (!is_cancelled && events.goes_on && !events.goes_on()) is_cancelled = true;
     return !is_cancelled;
   }
 
   void note_piece(std::size_t index, const CompletionPiece& piece) {
-    if (piece.token || !piece.text.empty()) tell(events.on_piece, index, piece);
-    if (news.empty()) return;
-    News& of_text = news[index];
+    if (events.on_piece && (piece.token || !piece.text.empty()) && !events.on_piece(index, piece)) {
+      is_cancelled = true;
+    }
+    if (unsent.empty()) return;
+    Unsent& of_text = unsent[index];
     of_text.text += piece.text;
     if (piece.token) of_text.tokens.push_back(*piece.token);
     if (piece.score != nullptr) of_text.scores.push_back(*piece.score);
   }
 
   const RunEvents events;
-  std::vector<News> news;  // of each text, if the request is for a stream
-  bool is_cancelled = false;
-  bool is_abandoned = false;  // whether the run is gone; it is cancelled, too
+  std::vector<Unsent> unsent;  // of each text, if the request is for a stream
+  std::atomic<bool> is_cancelled = false;
 };
 
 // A text that is being written, or that has ended and waits for those before it.
-struct CompletionRun::Text {
+struct CompletionRun::Pending {
   // What has been written of it.
   struct Written {
+    bool has_begun = false;
     std::string text = {};
     CompletionPiece piece = {};  // the next one, until its text is known
   };
 
   std::size_t index;
   std::shared_ptr<Written> written = std::make_shared<Written>();
-  std::future<GenerationResult> future = {};
+  std::optional<Text> text = {};  // none if the scheduler has refused it
   std::optional<CompletionChoice> ended = {};
 };
 
-// A text in a session of the door.
-struct CompletionRun::InSession {
-  InSession(Session& session, const CompletionPrompt& prompt, const GenerationOptions& options,
-            const TextTarget& target)
-      : passes(session.engine()), generation(session, prompt.tokens, options, target) {}
-
-  Passes passes;
-  Generation generation;
-};
-
-CompletionRun::CompletionRun(const Engine& engine, Scheduler* scheduler,
+CompletionRun::CompletionRun(const Engine& engine, Scheduler& scheduler,
                              std::optional<Tokenizer> tokenizer, CompletionRequest request,
-                             RunEvents events, std::unique_ptr<AnswerForm> form)
+                             RunEvents events, std::unique_ptr<AnswerForm> form, Session* session)
     : request_(std::move(request)),
       engine_(engine),
       scheduler_(scheduler),
       tokenizer_(std::move(tokenizer)),
       form_(std::move(form)),
-      link_(new Link{.events = std::move(events),
-                     .news = std::vector<News>(request_.stream ? count() : 0)}),
+      shared_(new Shared{.events = std::move(events),
+                         .unsent = std::vector<Unsent>(request_.stream ? count() : 0)}),
       next_(request_.first) {
   for (const CompletionPrompt& prompt : request_.prompts) prompts_.push_back({prompt, {}, {}});
-}
-
-CompletionRun::CompletionRun(const Engine& engine, Scheduler& scheduler,
-                             std::optional<Tokenizer> tokenizer, CompletionRequest request,
-                             RunEvents events, std::unique_ptr<AnswerForm> form)
-    : CompletionRun(engine, &scheduler, std::move(tokenizer), std::move(request), std::move(events),
-                    std::move(form)) {}
-
-CompletionRun::CompletionRun(Session& session, std::optional<Tokenizer> tokenizer,
-                             CompletionRequest request, RunEvents events,
-                             std::unique_ptr<AnswerForm> form)
-    : CompletionRun(session.engine(), nullptr, std::move(tokenizer), std::move(request),
-                    std::move(events), std::move(form)) {
+  if (session == nullptr) return;
   if (count() != 1 || has_own_passes()) {
     reject("a session has one text: leave out \"n\", \"best_of\", \"num_beams\" and \"echo\"");
   }
   is_computed_ = true;
-  const Text& text = texts_.emplace_back(Text{.index = next_++});
-  const TextTarget target = target_of(text);
-  const GenerationOptions options = options_of(0);
-  check_target(target, options, engine_.model().config());
-  in_session_ = std::make_unique<InSession>(session, request_.prompts[0], options, target);
+  Pending& only = texts_.emplace_back(Pending{.index = next_++});
+  only.written->has_begun = true;
+  only.text =
+      scheduler.submit(*session, request_.prompts[0].tokens, options_of(only), target_of(only));
 }
 
-CompletionRun::~CompletionRun() {
-  link_->is_abandoned = link_->is_cancelled = true;
-  if (in_session_) in_session_->generation.cancel();
-}
+CompletionRun::~CompletionRun() { cancel(); }
 
-TextTarget CompletionRun::target_of(const Text& text) const {
-  const auto give = [index = text.index, link = link_,
-                     written = text.written](std::string_view added) {
+void CompletionRun::cancel() noexcept { shared_->is_cancelled = true; }
+
+TextTarget CompletionRun::target_of(const Pending& of) const {
+  const auto give = [index = of.index, shared = shared_,
+                     written = of.written](std::string_view added) {
     written->text += added;
     CompletionPiece piece = std::exchange(written->piece, {});
     piece.text = added;
-    link->note_piece(index, piece);
-    return link->goes_on();
+    shared->note_piece(index, piece);
+    return shared->goes_on();
   };
-  const auto take_token = [written = text.written](TokenId token) {
+  const auto take_token = [written = of.written](TokenId token) {
     written->piece.token = token;
     return true;
   };
@@ -133,20 +104,21 @@ TextTarget CompletionRun::target_of(const Text& text) const {
     return give("");
   });
   target.on_token_of_text = take_token;
-  target.on_logprob = [written = text.written](TokenId, const TokenLogprob& score) {
+  target.on_logprob = [written = of.written](TokenId, const TokenLogprob& score) {
     written->piece.score = &score;
   };
-  target.is_wanted = [link = link_] { return link->goes_on(); };
   return target;
 }
 
-GenerationOptions CompletionRun::options_of(std::size_t index) const {
+GenerationOptions CompletionRun::options_of(const Pending& of) const {
   GenerationOptions options = request_.options;
-  options.max_new_tokens = request_.prompts[index / request_.best_of].max_new_tokens;
-  options.sampling.sequence += index;
-  options.on_prompt = [link = link_](std::size_t read, std::size_t total) {
-    link->tell(link->events.on_prompt, read, total);
-    return link->goes_on();
+  options.max_new_tokens = request_.prompts[of.index / request_.best_of].max_new_tokens;
+  options.sampling.sequence += of.index;
+  options.on_prompt = [shared = shared_, written = of.written](std::size_t read,
+                                                               std::size_t total) {
+    written->has_begun = true;
+    if (shared->events.on_prompt) shared->events.on_prompt(read, total);
+    return shared->goes_on();
   };
   return options;
 }
@@ -159,7 +131,7 @@ void CompletionRun::compute(const std::function<void()>& between) {
   if (std::exchange(is_computed_, true) || !has_own_passes()) return;
   const auto pause = [&](double) {
     if (between) between();
-    if (!link_->goes_on()) throw Cancelled();
+    if (!shared_->goes_on()) throw Cancelled();
   };
   try {
     for (CompletedPrompt& prompt : prompts_) {
@@ -169,11 +141,11 @@ void CompletionRun::compute(const std::function<void()>& between) {
         prompt.logprobs =
             prompt_logprobs(engine_, prompt.prompt.tokens, *request_.options.top_logprobs, pause);
       }
-      if (!link_->goes_on()) return;
+      if (!shared_->goes_on()) return;
     }
   } catch (const Cancelled&) {
   } catch (...) {
-    link_->is_cancelled = true;
+    shared_->is_cancelled = true;
     throw;
   }
 }
@@ -187,20 +159,21 @@ void CompletionRun::search(CompletedPrompt& prompt, const std::function<void()>&
                                .tokenizer = tokenizer_,
                                .skip_special_tokens = request_.options.skip_special_tokens,
                                .hash_logits = request_.options.hash_logits};
+  const RunEvents& events = shared_->events;
   const auto goes_on = [&] {
     if (between) between();
-    return link_->goes_on();
+    return shared_->goes_on();
   };
   GenerationResult common = {.finish_reason = FinishReason::cancelled,
                              .tokens = {},
                              .prompt_tokens = prompt.prompt.tokens.size()};
   options.on_prompt = [&](std::size_t read, std::size_t total) {
-    link_->tell(link_->events.on_prompt, read, total);
+    if (events.on_prompt) events.on_prompt(read, total);
     return goes_on();
   };
   options.on_step = [&](const BeamStep& step) {
     common.logits_hash = step.logits_hash;
-    link_->tell(link_->events.on_beam_step, step);
+    if (events.on_beam_step) events.on_beam_step(step);
     return goes_on();
   };
   const auto start = std::chrono::steady_clock::now();
@@ -220,77 +193,70 @@ void CompletionRun::search(CompletedPrompt& prompt, const std::function<void()>&
 // At least one text is submitted, so that a run that was cancelled at once has a text, too.
 bool CompletionRun::may_submit() const {
   if (searches() || next_ == count()) return false;
-  return !link_->is_cancelled || next_ == request_.first;
+  return !shared_->is_cancelled || next_ == request_.first;
 }
 
 void CompletionRun::submit_next() {
-  Text& text = texts_.emplace_back(Text{.index = next_++});
+  Pending& next = texts_.emplace_back(Pending{.index = next_++});
   try {
-    text.future = scheduler_->submit(prompt_of(text.index).prompt.tokens, options_of(text.index),
-                                     target_of(text));
+    next.text =
+        scheduler_.submit(prompt_of(next.index).prompt.tokens, options_of(next), target_of(next));
   } catch (const Error&) {
-    std::promise<GenerationResult> broken;
-    text.future = broken.get_future();
-    broken.set_exception(std::current_exception());
+    fail(next);
   }
 }
 
 // Takes the result of a text if it has ended.
-void CompletionRun::take(Text& text) {
-  if (text.ended || text.future.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
-    return;
-  }
-  CompletionChoice& ended = text.ended.emplace();
-  ended.index = text.index;
+void CompletionRun::take(Pending& of) {
+  if (of.ended || !of.text->finished()) return;
   try {
-    ended.result = text.future.get();
-    ended.text = std::move(text.written->text);
-    if (!request_.stream) return;
-    link_->news[text.index].reason = ended.result.finish_reason;
-    link_->news[text.index].length = ended.result.tokens.size();
+    GenerationResult result = of.text->take_result();
+    if (request_.stream) {
+      shared_->unsent[of.index].reason = result.finish_reason;
+      shared_->unsent[of.index].length = result.tokens.size();
+    }
+    of.ended = {
+        .text = std::move(of.written->text), .result = std::move(result), .index = of.index};
   } catch (...) {
-    ended.error = std::current_exception();
-    if (link_->events.on_choice) return;
-    if (!error_) error_ = ended.error;
-    link_->is_cancelled = true;
+    fail(of);
   }
+}
+
+// Ends a text with the exception that is being handled.
+void CompletionRun::fail(Pending& of) {
+  of.ended = {.error = std::current_exception(), .index = of.index};
+  if (shared_->events.on_choice) return;
+  if (!error_) error_ = of.ended->error;
+  cancel();
 }
 
 // Gives the first text, which has ended, to the door or to its prompt.
 void CompletionRun::take_first() {
   CompletionChoice ended = std::move(*texts_.front().ended);
   texts_.pop_front();
-  if (link_->events.on_choice) return link_->events.on_choice(std::move(ended));
+  if (shared_->events.on_choice) return shared_->events.on_choice(std::move(ended));
   prompt_of(ended.index).choices.push_back(std::move(ended));
 }
 
+// A text that has begun asks the door whether it goes on. For those that wait, the run asks.
 bool CompletionRun::advance() {
   compute({});
-  for (Text& text : texts_) take(text);
+  const bool waits = std::ranges::any_of(
+      texts_, [](const Pending& one) { return !one.ended && !one.written->has_begun; });
+  if (shared_->is_cancelled || (waits && !shared_->goes_on())) {
+    for (Pending& one : texts_) {
+      if (one.text) one.text->cancel();
+    }
+  }
+  for (Pending& one : texts_) take(one);
   while (!texts_.empty() && texts_.front().ended) take_first();
   while (may_submit() && texts_.size() < kMaxTexts) submit_next();
   return !finished();
 }
 
 bool CompletionRun::step() {
-  if (!in_session_) {
-    if (!advance()) return false;
-    scheduler_->step();
-    return advance();
-  }
-  if (finished()) return false;
-  Generation& generation = in_session_->generation;
-  Generation* const generations[] = {&generation};
-  if (!link_->is_cancelled) in_session_->passes.run(generations);
-  if (link_->is_cancelled) generation.cancel();
-  if (!generation.finished()) return true;
-  std::promise<GenerationResult> ended;
-  texts_.front().future = ended.get_future();
-  try {
-    ended.set_value(generation.take_result());
-  } catch (...) {
-    ended.set_exception(std::current_exception());
-  }
+  if (!advance()) return false;
+  scheduler_.step();
   return advance();
 }
 
@@ -339,21 +305,21 @@ std::vector<Json> CompletionRun::take_parts() {
       if (!one.is_null()) parts.push_back(std::move(one));
     }
   };
-  for (std::size_t i = 0; i < link_->news.size(); ++i) {
-    News& news = link_->news[i];
-    const auto reason = std::exchange(news.reason, std::nullopt);
-    const bool has_ids = request_.with_token_ids && !news.tokens.empty();
-    const bool has_part = !news.text.empty() || !news.scores.empty() || has_ids;
+  for (std::size_t i = 0; i < shared_->unsent.size(); ++i) {
+    Unsent& unsent = shared_->unsent[i];
+    const auto reason = std::exchange(unsent.reason, std::nullopt);
+    const bool has_ids = request_.with_token_ids && !unsent.tokens.empty();
+    const bool has_part = !unsent.text.empty() || !unsent.scores.empty() || has_ids;
     if ((has_part || reason) && !std::exchange(has_begun_, true)) {
-      for (std::size_t j = 0; j < link_->news.size(); ++j) {
+      for (std::size_t j = 0; j < shared_->unsent.size(); ++j) {
         add(form_->begin(j, request_, prompt_of(j)));
       }
     }
     if (has_part) {
-      add(form_->part(i, news.text, news.tokens, news.scores));
-      news = {.length = news.length};
+      add(form_->part(i, unsent.text, unsent.tokens, unsent.scores));
+      unsent = {.length = unsent.length};
     }
-    if (reason && *reason != FinishReason::cancelled) add(form_->end(i, *reason, news.length));
+    if (reason && *reason != FinishReason::cancelled) add(form_->end(i, *reason, unsent.length));
   }
   if (!request_.include_usage) return parts;
   // As OpenAI documents, all parts have this member; it is null except in the last one.

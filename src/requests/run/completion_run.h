@@ -12,8 +12,7 @@
 
 namespace gpt2 {
 
-/// Writes the texts that a request asks for: over a scheduler that other runs share, or one text in
-/// a session.
+/// Writes the texts that a request asks for, over a scheduler that other runs share.
 ///
 /// Text i, of all texts of all prompts (best_of for each), is written with the sequence
 /// options.sampling.sequence + i. At most kMaxTexts are with the scheduler at a time.
@@ -24,17 +23,15 @@ class CompletionRun : public Run {
   static constexpr std::size_t kMaxTexts = 256;
 
   /// A run over a scheduler of the engine; see make_run(). json() and take_parts() need a form.
-  CompletionRun(const Engine& engine, Scheduler& scheduler, std::optional<Tokenizer> tokenizer,
-                CompletionRequest request, RunEvents events = {},
-                std::unique_ptr<AnswerForm> form = nullptr);
-
-  /// A run that continues the text of a session with the request's only prompt, which may be empty
-  /// if the session has tokens. The session must outlive the run, and nothing else may use it until
-  /// the run has finished or is destroyed; then it holds its earlier tokens, the prompt and the new
+  ///
+  /// With a session, continues its text with the request's only prompt, which may be empty if the
+  /// session has tokens. The session must outlive the run, and nothing else may use it until the
+  /// run has finished or is destroyed; then it holds its earlier tokens, the prompt and the new
   /// tokens, as after generate(). Throws Error if the request is for several texts, for beams or
   /// for an echo with log-probabilities, and what generate() throws for its arguments.
-  CompletionRun(Session& session, std::optional<Tokenizer> tokenizer, CompletionRequest request,
-                RunEvents events = {}, std::unique_ptr<AnswerForm> form = nullptr);
+  CompletionRun(const Engine& engine, Scheduler& scheduler, std::optional<Tokenizer> tokenizer,
+                CompletionRequest request, RunEvents events = {},
+                std::unique_ptr<AnswerForm> form = nullptr, Session* session = nullptr);
   ~CompletionRun() override;
 
   [[nodiscard]] const CompletionRequest& request() const noexcept { return request_; }
@@ -49,43 +46,41 @@ class CompletionRun : public Run {
   void compute(const std::function<void()>& between) override;
   bool advance() override;
   bool step() override;
+  void cancel() noexcept override;
   [[nodiscard]] Json json() override;
   [[nodiscard]] std::size_t json_size() override;
   [[nodiscard]] RunTokens tokens() override;
   [[nodiscard]] std::vector<Json> take_parts() override;
 
  private:
-  struct News;
-  struct Link;
-  struct Text;
-  struct InSession;
+  struct Unsent;
+  struct Shared;
+  struct Pending;
 
-  CompletionRun(const Engine& engine, Scheduler* scheduler, std::optional<Tokenizer> tokenizer,
-                CompletionRequest request, RunEvents events, std::unique_ptr<AnswerForm> form);
   [[nodiscard]] bool searches() const { return request_.beams.num_beams > 1; }
   [[nodiscard]] std::size_t count() const { return request_.best_of * request_.prompts.size(); }
   [[nodiscard]] CompletedPrompt& prompt_of(std::size_t index) {
     return prompts_[index / request_.best_of];
   }
   [[nodiscard]] bool may_submit() const;
-  [[nodiscard]] GenerationOptions options_of(std::size_t index) const;
-  [[nodiscard]] TextTarget target_of(const Text& text) const;
+  [[nodiscard]] GenerationOptions options_of(const Pending& of) const;
+  [[nodiscard]] TextTarget target_of(const Pending& of) const;
   void search(CompletedPrompt& prompt, const std::function<void()>& between);
   void submit_next();
-  void take(Text& text);
+  void take(Pending& of);
+  void fail(Pending& of);
   void take_first();
 
   const CompletionRequest request_;
   const Engine engine_;
-  Scheduler* const scheduler_;
+  Scheduler& scheduler_;
   const std::optional<Tokenizer> tokenizer_;
   const std::unique_ptr<AnswerForm> form_;
-  const std::shared_ptr<Link> link_;
+  const std::shared_ptr<Shared> shared_;
   std::vector<CompletedPrompt> prompts_;
   bool is_computed_ = false;
   std::size_t next_;  // the index of the next text to be submitted
-  std::list<Text> texts_;
-  std::unique_ptr<InSession> in_session_;
+  std::list<Pending> texts_;
   bool has_best_ = false;     // whether result() has dropped the others
   bool has_begun_ = false;    // whether the stream has
   bool has_usage_ = false;    // whether the stream has ended with the numbers of tokens

@@ -1,5 +1,6 @@
 #include "requests/run/run.h"
 
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -41,7 +42,7 @@ class CallRun : public Run {
     const auto go_on = [&](double share) {
       if (events_.on_progress) events_.on_progress(share);
       if (between) between();
-      if (events_.goes_on && !events_.goes_on()) throw Cancelled();
+      if (is_cancelled_ || (events_.goes_on && !events_.goes_on())) throw Cancelled();
     };
     go_on(0.0);
     call_(go_on);
@@ -53,6 +54,7 @@ class CallRun : public Run {
   }
 
   bool step() override { return advance(); }
+  void cancel() noexcept override { is_cancelled_ = true; }
   [[nodiscard]] Json json() override { return write_(); }
   [[nodiscard]] std::size_t json_size() override { return json_size_; }
   [[nodiscard]] RunTokens tokens() override { return {.prompt = tokens_}; }
@@ -64,6 +66,7 @@ class CallRun : public Run {
   const std::function<void(const Progress&)> call_;
   const std::function<Json()> write_;
   bool is_computed_ = false;
+  std::atomic<bool> is_cancelled_ = false;
 };
 
 // Makes a run of `compute`, which takes a function for its progress, and of `write`, which takes

@@ -40,8 +40,8 @@ struct CompletionPiece {
 /// not called. If one throws, the text ends with this exception.
 struct RunEvents {
   /// Asked before each piece of a prompt, after each token, in each step while a text waits for its
-  /// turn, and between the passes of other runs. Returns false to cancel the run: its texts have
-  /// the finish reason cancelled, and a run without texts throws Cancelled.
+  /// turn, and between the passes of other runs. Returns false to cancel the run, as Run::cancel()
+  /// does.
   std::function<bool()> goes_on = {};
 
   /// Called between the passes of a run without texts, with the share of the work that is done.
@@ -50,8 +50,8 @@ struct RunEvents {
   /// Called before each piece of a prompt is read, and once more after the last one.
   std::function<void(std::size_t read, std::size_t total)> on_prompt = {};
 
-  /// Called for each token of a text. A beam search has no pieces.
-  std::function<void(std::size_t index, const CompletionPiece& piece)> on_piece = {};
+  /// Called for each token of a text. A beam search has no pieces. Returns false to cancel the run.
+  std::function<bool(std::size_t index, const CompletionPiece& piece)> on_piece = {};
 
   /// Called after each step of a beam search.
   std::function<void(const BeamStep& step)> on_beam_step = {};
@@ -102,9 +102,13 @@ class Run {
   /// nobody has. Returns whether the run goes on.
   virtual bool advance() = 0;
 
-  /// Runs one pass of the scheduler or of the session, or all of the run's own passes. Returns
-  /// whether the run goes on.
+  /// Runs one pass of the scheduler, or all of the run's own passes. Returns whether the run goes
+  /// on.
   virtual bool step() = 0;
+
+  /// Lets the run end soon: its texts have the finish reason cancelled, and a run without texts
+  /// throws Cancelled. Any thread may call it, and so may events and signal handlers.
+  virtual void cancel() noexcept = 0;
 
   // If the run has finished, these throw the first error with which one of its texts ended.
 
