@@ -486,8 +486,8 @@ GPT2_API gpt2_status gpt2_embed(const gpt2_model* model, const gpt2_engine* engi
                                 gpt2_on_progress on_progress, void* user, float* vectors);
 /// Scores a text with two models of one vocabulary, such as a model and its quantized copy, as
 /// {"tokens", "windows", "perplexity_a", "perplexity_b", "change" (perplexity_b / perplexity_a -
-/// 1), "standard_error" (of the change), "max_logit_change"}. Both may be one model, with engines
-/// that hold keys and values in different types. The engines and `on_progress` may be NULL.
+/// 1), "standard_error" (of the change)}. Both may be one model, with engines that hold keys and
+/// values in different types. The engines and `on_progress` may be NULL.
 /// GPT2_INVALID_ARGUMENT, before any work, for fewer than two tokens and for vocabularies that
 /// differ in size; GPT2_CANCELLED if on_progress stopped it. (score.h)
 GPT2_API gpt2_status gpt2_compare(const gpt2_model* model_a, const gpt2_engine* engine_a,

@@ -243,9 +243,8 @@ struct PerplexityComparison {
   /// better. Not finite if the logits of the model are not.
   double perplexity[2] = {};
 
-  double change = 0.0;            ///< perplexity[1] / perplexity[0] - 1
-  double standard_error = 0.0;    ///< the error of `change`, over the windows; NaN for one window
-  double max_logit_change = 0.0;  ///< the largest absolute difference of any logit
+  double change = 0.0;          ///< perplexity[1] / perplexity[0] - 1
+  double standard_error = 0.0;  ///< the error of `change`, over the windows; NaN for one window
 };
 
 /// Scores a text with two models, for example one and its quantized copy.

@@ -136,8 +136,7 @@ Json comparison_json(const PerplexityComparison& found) {
           {"perplexity_a", found.perplexity[0]},
           {"perplexity_b", found.perplexity[1]},
           {"change", found.change},
-          {"standard_error", found.standard_error},
-          {"max_logit_change", found.max_logit_change}};
+          {"standard_error", found.standard_error}};
 }
 
 }  // namespace

@@ -196,8 +196,7 @@ struct WindowScore {
   double nll[2] = {};      // the sum of -log p(token) over these tokens for a and for b, in nats
 };
 
-// Computes the comparison from the scores of all windows, except max_logit_change, which is 0.
-// REQUIRES: there is at least one window.
+// Computes the comparison from the scores of all windows. REQUIRES: there is at least one window.
 //
 // Window w scores n_w tokens, all windows together score N tokens, and d_w = nll_b - nll_a is the
 // difference for window w. Both models score the same tokens, so a window that is hard to predict
@@ -267,7 +266,6 @@ class Pair {
     for (std::size_t i = first; i < window.size(); i += kRows) {
       const std::size_t rows = std::min(kRows, window.size() - i);
       forward_both(window.subspan(i - 1, rows), rows);
-      note_changes(rows);
       for (std::size_t m = 0; m < 2; ++m) {
         for (std::size_t row = 0; row < rows; ++row) {
           const std::span logits = std::span(logits_[m]).subspan(row * vocab_size_, vocab_size_);
@@ -280,8 +278,6 @@ class Pair {
     return score;
   }
 
-  [[nodiscard]] double max_logit_change() const { return max_logit_change_; }
-
  private:
   // Appends the tokens to both sessions and writes the logits of the last `rows` tokens to logits_.
   void forward_both(std::span<const TokenId> tokens, std::size_t rows) {
@@ -291,17 +287,9 @@ class Pair {
     }
   }
 
-  void note_changes(std::size_t rows) {
-    for (std::size_t i = 0; i < rows * vocab_size_; ++i) {
-      const double change = std::abs(static_cast<double>(logits_[0][i]) - logits_[1][i]);
-      max_logit_change_ = std::max(max_logit_change_, change);
-    }
-  }
-
   std::size_t vocab_size_;
   Session sessions_[2];
   std::vector<float> logits_[2];  // (kRows, vocab_size)
-  double max_logit_change_ = 0.0;
 };
 
 }  // namespace
@@ -326,9 +314,7 @@ PerplexityComparison compare_perplexity(const Engine& a, const Engine& b,
     windows.push_back(pair.score(text, window.first - window.begin));
     if (progress) progress(static_cast<double>(window.end) / static_cast<double>(tokens.size()));
   }
-  PerplexityComparison result = summarize(windows);
-  result.max_logit_change = pair.max_logit_change();
-  return result;
+  return summarize(windows);
 }
 
 }  // namespace gpt2

@@ -149,19 +149,17 @@ class Choice(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """How well two models, a and b, predict a text, and how far apart they are.
+    """How well two models, a and b, predict a text.
 
-    perplexity:        of a, and of b; lower is better
-    change:            perplexity[1] / perplexity[0] - 1
-    standard_error:    of `change`, over the windows; NaN for a single window
-    max_logit_change:  the largest difference of any logit, as a magnitude
+    perplexity:      of a, and of b; lower is better
+    change:          perplexity[1] / perplexity[0] - 1
+    standard_error:  of `change`, over the windows; NaN for a single window
     n_tokens, n_windows:  what was scored
     """
 
     perplexity: Tuple[float, float]
     change: float
     standard_error: float
-    max_logit_change: float
     n_tokens: int
     n_windows: int
 
@@ -216,5 +214,4 @@ def choice_of(choice: Dict[str, Any]) -> Choice:
 def comparison_of(cost: Dict[str, Any]) -> Comparison:
     """A comparison in the library's JSON."""
     return Comparison((cost["perplexity_a"], cost["perplexity_b"]), _number(cost["change"]),
-                      _number(cost["standard_error"]), cost["max_logit_change"], cost["tokens"],
-                      cost["windows"])
+                      _number(cost["standard_error"]), cost["tokens"], cost["windows"])
