@@ -247,7 +247,8 @@ struct PerplexityComparison {
   double standard_error = 0.0;  ///< the error of `change`, over the windows; NaN for one window
 };
 
-/// Scores a text with two models, for example one and its quantized copy.
+/// Scores a text with the models of two engines, for example a model and its quantized copy. Both
+/// engines may have the same model, for example to compare two types of keys and values.
 ///
 /// The text is scored in windows. A window has min(a's n_positions, b's n_positions) tokens, or all
 /// tokens of the text if it is shorter. Each window begins half a window after the previous one,
@@ -257,29 +258,16 @@ struct PerplexityComparison {
 /// scored once, and from the second window on, at least half a window of text precedes it.
 ///
 /// Calls `progress`, unless it is empty, after each window with the share of the tokens that have
-/// been scored, up to 1; an exception from it reaches the caller. Uses Engine::shared of both
-/// models, and therefore keys and values of the type that KVType::automatic stands for.
+/// been scored, up to 1; an exception from it reaches the caller.
 ///
 /// Cost: each model computes every token about twice; memory for 32 rows of logits for each model.
 /// Throws Error(invalid_argument), before any work, for fewer than two tokens or positions, for
 /// vocabularies that differ in size, and for a token outside the vocabulary.
 ///
 /// Example:
-///   const Model quantized = Model::load("models/gpt2-stories", {.dtype = WeightType::int8});
+///   const Engine exact(model), quantized(model.to(WeightType::int8));
 ///   const std::vector<TokenId> text = tokenizer.encode("Once upon a time there was a cat.");
-///   const PerplexityComparison cost = compare_perplexity(model, quantized, text);
-///   const double percent = 100.0 * cost.change;
-[[nodiscard]] PerplexityComparison compare_perplexity(
-    const Model& a, const Model& b, std::span<const TokenId> tokens,
-    const std::function<void(double share)>& progress = {});
-
-/// The same for two engines. Both may use the same model, for example to compare two types of keys
-/// and values.
-///
-/// Example:
-///   const Engine exact(model, {.kv_type = KVType::f32}), rounded(model, {.kv_type = KVType::f16});
-///   const std::vector<TokenId> tale = tokenizer.encode("Once upon a time there was a cat.");
-///   const double change = compare_perplexity(exact, rounded, tale).change;
+///   const double percent = 100.0 * compare_perplexity(exact, quantized, text).change;
 [[nodiscard]] PerplexityComparison compare_perplexity(
     const Engine& a, const Engine& b, std::span<const TokenId> tokens,
     const std::function<void(double share)>& progress = {});

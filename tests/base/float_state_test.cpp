@@ -253,7 +253,7 @@ Results compute(const DenormalModel& files, std::vector<Session>& sessions,
   results["LayerNorm"] = hash_of(norm(x).values());
   const Model model = sessions.front().model();
   const PerplexityComparison comparison =
-      compare_perplexity(model, files.load(WeightType::int8), text, [](double) {});
+      compare_perplexity(Engine::shared(model), Engine(files.load(WeightType::int8)), text);
   for (const double perplexity : comparison.perplexity) {
     results["perplexity"] = results["perplexity"] * 31 + std::bit_cast<std::uint64_t>(perplexity);
   }

@@ -43,8 +43,8 @@ TEST_CASE("comparing two models window by window gives the same as the naive com
   const std::vector<TokenId> ids = random_tokens(a, 172, 1);
   const std::span<const TokenId> text = ids;
   std::vector<double> shares;
-  const PerplexityComparison result =
-      compare_perplexity(a, b, text, [&](double share) { shares.push_back(share); });
+  const PerplexityComparison result = compare_perplexity(
+      Engine(a), Engine(b), text, [&](double share) { shares.push_back(share); });
   CHECK(shares == std::vector<double>{64.0 / 172, 96.0 / 172, 128.0 / 172, 160.0 / 172, 1.0});
 
   CHECK(result.tokens == 171);

@@ -294,12 +294,6 @@ class Pair {
 
 }  // namespace
 
-PerplexityComparison compare_perplexity(const Model& a, const Model& b,
-                                        std::span<const TokenId> tokens,
-                                        const std::function<void(double share)>& progress) {
-  return compare_perplexity(Engine::shared(a), Engine::shared(b), tokens, progress);
-}
-
 PerplexityComparison compare_perplexity(const Engine& a, const Engine& b,
                                         std::span<const TokenId> tokens,
                                         const std::function<void(double share)>& progress) {
