@@ -220,19 +220,6 @@ struct ChoiceQuestion {
     const Engine& engine, std::span<const ChoiceQuestion> questions, std::size_t top_logprobs = 0,
     const std::function<void(double share)>& progress = {});
 
-/// The same for one question.
-///
-/// Example:
-///   const std::vector<std::vector<TokenId>> choices = {tokenizer.encode(" cat"),
-///                                                      tokenizer.encode(" moon")};
-///   const std::vector<ChoiceScore> scores =
-///       score_choices(Engine::shared(model), tokenizer.encode("Tom has a pet"), choices);
-///   const bool is_cat = scores[0].mean > scores[1].mean;
-[[nodiscard]] std::vector<ChoiceScore> score_choices(
-    const Engine& engine, std::span<const TokenId> context,
-    std::span<const std::vector<TokenId>> choices, std::size_t top_logprobs = 0,
-    const std::function<void(double share)>& progress = {});
-
 /// How well each of two models, a and b, predicts a text, and how much their predictions differ.
 /// Both models have the same vocabulary.
 struct PerplexityComparison {

@@ -194,7 +194,8 @@ void add_scores(Results& results) {
   const std::vector<TokenId> text = random_tokens(odd_model(), 40, 1);
   const std::vector<TextScore> scores = score(engine, {&text, 1}, {.context = 8});
   const Perplexity found = perplexity(scores);
-  const auto choices = score_choices(engine, std::span(text).first(1), {&text, 1});
+  const ChoiceQuestion question = {{text.front()}, {text}};
+  const auto choices = score_choices(engine, {&question, 1}).front();
   for (const double number :
        {found.nll, found.by_token.value, found.by_token.standard_error, found.hf_weighted,
         found.hf_unweighted, choices.front().sum, choices.front().mean}) {

@@ -328,7 +328,8 @@ TEST_CASE("--choices tells which continuation the model prefers") {
   const std::vector<TokenId> context = tokenizer.encode("Once upon a");
   const std::vector<std::vector<TokenId>> choices = {
       tokenizer.encode(" moon"), tokenizer.encode(" time"), tokenizer.encode(" time, there was")};
-  const auto expected = score_choices(Engine::shared(bundled::model()), context, choices);
+  const ChoiceQuestion question = {context, choices};
+  const auto expected = score_choices(Engine::shared(bundled::model()), {&question, 1}).front();
   const Json by_ids = {{"context", context}, {"choices", choices}};
   const auto records = json_lines(
       score_well({"--choices"},

@@ -123,10 +123,12 @@ TEST_CASE("windows and perplexities are those of HuggingFace's recipe, in its th
 
 TEST_CASE("choices have HuggingFace's scores") {
   const std::size_t entries = for_entries("choices", [&](const auto& entry, const Engine& engine) {
-    Texts choices;
-    for (const auto& choice : entry.at("continuations")) choices.push_back(ids_of(choice));
-    const auto scores = score_choices(engine, ids_of(entry.at("context")), choices);
-    REQUIRE(scores.size() == choices.size());
+    ChoiceQuestion question = {ids_of(entry.at("context")), {}};
+    for (const auto& choice : entry.at("continuations")) {
+      question.choices.push_back(ids_of(choice));
+    }
+    const auto scores = score_choices(engine, {&question, 1}).front();
+    REQUIRE(scores.size() == question.choices.size());
     for (std::size_t i = 0; i < scores.size(); ++i) {
       CAPTURE(i);
       const std::vector<double> expected = golden().tensor(entry.at("logprobs")[i]);
@@ -207,12 +209,12 @@ TEST_CASE("a text has the same score in a batch and alone") {
 
 TEST_CASE("scores have the same bits for any number of threads and on every instruction set") {
   const Texts texts = odd_texts();
-  const Texts choices(texts.begin() + 1, texts.begin() + 10);
-  const std::vector<TokenId> context = random_tokens(two_block_model(), 290, 7);
+  const ChoiceQuestion question = {random_tokens(two_block_model(), 290, 7),
+                                   {texts.begin() + 1, texts.begin() + 10}};
   const ScoreOptions options{.context = 200, .stride = 70, .top_logprobs = 2};
   const Engine one(two_block_model(), {.threads = 1});
   const std::vector<TextScore> expected = score(one, texts, options);
-  const std::vector<ChoiceScore> expected_choices = score_choices(one, context, choices, 2);
+  const auto expected_choices = score_choices(one, {&question, 1}, 2).front();
   const std::string before(isa_name());
   for (const std::string_view isa : available_isas()) {
     force_isa(isa);
@@ -221,7 +223,7 @@ TEST_CASE("scores have the same bits for any number of threads and on every inst
       CAPTURE(isa, threads);
       const Engine engine(two_block_model(), {.threads = threads});
       CHECK(std::ranges::equal(score(engine, texts, options), expected, kEqual));
-      const auto found = score_choices(engine, context, choices, 2);
+      const auto found = score_choices(engine, {&question, 1}, 2).front();
       CHECK(std::ranges::equal(found, expected_choices, kEqual));
     }
   }
@@ -286,7 +288,7 @@ TEST_CASE("a choice has the score that its tokens have in the whole text, whatev
             std::ranges::all_of(found.tokens, [](const auto& t) { return t.rank == 0; }));
     }
   }
-  CHECK(score_choices(engine, std::span<const ChoiceQuestion>()).empty());
+  CHECK(score_choices(engine, {}).empty());
 }
 
 TEST_CASE("the default window is the model's context, with a stride of 512 or half a window") {
@@ -304,14 +306,14 @@ TEST_CASE("the default window is the model's context, with a stride of 512 or ha
 TEST_CASE("scoring tells its progress, and an exception from there cancels it") {
   const Engine engine = Engine::shared(two_block_model());
   const Texts texts = odd_texts();
+  const ChoiceQuestion question = {std::vector<TokenId>(100, 1), Texts(40, {1, 2, 3, 4, 5, 6, 7})};
   using Progress = std::function<void(double)>;
   const std::function<void(const Progress&)> kinds[] = {
       [&](const Progress& progress) {
         static_cast<void>(score(engine, texts, {.progress = progress}));
       },
       [&](const Progress& progress) {
-        static_cast<void>(score_choices(engine, std::vector<TokenId>(100, 1),
-                                        Texts(40, {1, 2, 3, 4, 5, 6, 7}), 0, progress));
+        static_cast<void>(score_choices(engine, {&question, 1}, 0, progress));
       }};
   for (const auto& run : kinds) {
     std::vector<double> shares;
@@ -339,8 +341,12 @@ TEST_CASE("scoring refuses options out of range and tokens outside the vocabular
   }
   const auto refuses_choices = [&](std::size_t context, const Texts& choices, std::size_t top,
                                    Facts facts) {
-    const std::vector<TokenId> ids(context, 1);
-    check_bad_argument([&] { static_cast<void>(score_choices(engine, ids, choices, top)); }, facts);
+    const ChoiceQuestion question = {std::vector<TokenId>(context, 1), choices};
+    check_bad_argument(
+        [&] {
+          static_cast<void>(score_choices(engine, {&question, 1}, top));
+        },
+        facts);
   };
   refuses_choices(0, {{1}}, 0, {"context", "no tokens"});
   refuses_choices(1, {{1}, {}}, 0, {"choice 2", "no tokens"});

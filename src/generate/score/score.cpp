@@ -179,13 +179,4 @@ std::vector<std::vector<ChoiceScore>> score_choices(
   return scores;
 }
 
-std::vector<ChoiceScore> score_choices(const Engine& engine, std::span<const TokenId> context,
-                                       std::span<const std::vector<TokenId>> choices,
-                                       std::size_t top_logprobs,
-                                       const std::function<void(double share)>& progress) {
-  const ChoiceQuestion question = {{context.begin(), context.end()},
-                                   {choices.begin(), choices.end()}};
-  return std::move(score_choices(engine, {&question, 1}, top_logprobs, progress).front());
-}
-
 }  // namespace gpt2
