@@ -12,7 +12,6 @@
 #include "cli/options/request_options.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
-#include "generate/score/score_tasks.h"
 #include "requests/answer/numbers.h"
 #include "requests/run/calls.h"
 

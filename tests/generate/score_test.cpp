@@ -360,37 +360,4 @@ TEST_CASE("scoring refuses options out of range and tokens outside the vocabular
   }
 }
 
-TEST_CASE("a text that is scored in groups has the same scores, also if the work ends early") {
-  const Engine engine(two_block_model(), {.threads = 2});
-  for (const std::size_t size : {0, 1, 2, 300, 9000}) {
-    for (const auto& [context, stride] :
-         {std::pair<std::size_t, std::size_t>{16, 8}, {16, 16}, {200, 70}, {2, 1}}) {
-      CAPTURE(size, context, stride);
-      const std::vector<TokenId> text = random_tokens(two_block_model(), size, 11);
-      ScoreOptions options{.context = context, .stride = stride, .top_logprobs = 1};
-      const TextScore expected = score_one(engine, text, options);
-      std::size_t reached = 0, groups = 0;
-      TextScore found;
-      score_in_groups(found, engine, text, options, [&](std::size_t begin, std::size_t end) {
-        CHECK(begin == reached);
-        reached = end;
-        ++groups;
-      });
-      CHECK(reached == text.size());
-      CHECK(equal(found, expected));
-      if (groups < 2) continue;
-      struct Cancelled {};
-      options.progress = [](double share) {
-        if (share > 0.6) throw Cancelled();
-      };
-      CHECK_THROWS_AS(score_in_groups(found, engine, text, options), Cancelled);
-      REQUIRE(!found.windows.empty());
-      CHECK(found.windows.size() < expected.windows.size());
-      for (std::size_t i = 0; i < found.windows.size(); ++i) {
-        CHECK(found.windows[i].nll == expected.windows[i].nll);
-      }
-    }
-  }
-}
-
 }  // namespace gpt2::test::score_test

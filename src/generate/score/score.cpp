@@ -14,9 +14,6 @@
 namespace gpt2 {
 namespace {
 
-// How many tokens score_in_groups() scores at a time, so that short windows share passes.
-constexpr std::size_t kGroupTokens = 4096;
-
 // The score of a token that no window scores.
 const TokenLogprob kUnscored = {std::numeric_limits<float>::quiet_NaN(), 0, {}};
 
@@ -27,19 +24,13 @@ double sum_of_logprobs(std::span<const TokenLogprob> scores) {
   return sum;
 }
 
-// Adds the tasks that score these windows of a text. The score of text[i] goes to scores[i].
-void add_tasks(std::vector<ScoreTask>& tasks, std::span<const ScoredWindow> windows,
-               std::span<const TokenId> text, std::span<TokenLogprob> scores) {
-  for (const auto& [begin, first, end, labels, nll] : windows) {
+// Adds the tasks that score the windows of a text.
+void add_tasks(std::vector<ScoreTask>& tasks, std::span<const TokenId> text, TextScore& score) {
+  const std::span scores = score.tokens;
+  for (const auto& [begin, first, end, labels, nll] : score.windows) {
     if (first == end) continue;
     tasks.push_back({text.subspan(begin, first - begin),
                      {{text.subspan(first, end - first), scores.subspan(first, end - first)}}});
-  }
-}
-
-void set_nll(std::span<ScoredWindow> windows, std::span<const TokenLogprob> scores) {
-  for (ScoredWindow& window : windows) {
-    window.nll = -sum_of_logprobs(scores.subspan(window.first, window.end - window.first));
   }
 }
 
@@ -86,42 +77,16 @@ std::vector<TextScore> score(const Engine& engine, std::span<const std::vector<T
   for (std::size_t i = 0; i < texts.size(); ++i) {
     scores[i] = {std::vector<TokenLogprob>(texts[i].size(), kUnscored),
                  windows_of(texts[i].size(), options.context, options.stride)};
-    add_tasks(tasks, scores[i].windows, texts[i], scores[i].tokens);
+    add_tasks(tasks, texts[i], scores[i]);
   }
   score_tasks(engine, tasks, options.top_logprobs, options.progress);
-  for (TextScore& text : scores) set_nll(text.windows, text.tokens);
-  return scores;
-}
-
-void score_in_groups(TextScore& result, const Engine& engine, std::span<const TokenId> text,
-                     const ScoreOptions& given,
-                     const std::function<void(std::size_t begin, std::size_t end)>& take) {
-  const DefaultFloatState state;
-  const ScoreOptions options = given.resolved(engine.model().config());
-  check_tokens(text, engine.model().config().vocab_size, "the text");
-  result = {std::vector<TokenLogprob>(text.size(), kUnscored), {}};
-  std::vector<ScoredWindow> group;
-  std::size_t reached = 0;  // the end of the previous group
-  for (const ScoredWindow& window : windows_of(text.size(), options.context, options.stride)) {
-    group.push_back(window);
-    if (window.end < std::min(reached + kGroupTokens, text.size())) continue;
-    std::vector<ScoreTask> tasks;
-    add_tasks(tasks, group, text, result.tokens);
-    std::function<void(double)> progress;
-    if (options.progress) {
-      progress = [&](double share) {
-        const double done =
-            static_cast<double>(reached) + share * static_cast<double>(window.end - reached);
-        options.progress(done / static_cast<double>(text.size()));
-      };
+  for (TextScore& text : scores) {
+    for (ScoredWindow& window : text.windows) {
+      const std::span scored(text.tokens.begin() + window.first, window.end - window.first);
+      window.nll = -sum_of_logprobs(scored);
     }
-    score_tasks(engine, tasks, options.top_logprobs, progress);
-    set_nll(group, result.tokens);
-    result.windows.insert(result.windows.end(), group.begin(), group.end());
-    group.clear();
-    if (take) take(reached, window.end);
-    reached = window.end;
   }
+  return scores;
 }
 
 void ChoiceQuestion::check(const Config& config) const {

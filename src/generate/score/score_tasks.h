@@ -36,13 +36,4 @@ void score_tasks(const Engine& engine, std::span<const ScoreTask> tasks, std::si
 [[nodiscard]] std::vector<ScoredWindow> windows_of(std::size_t tokens, std::size_t context,
                                                    std::size_t stride);
 
-/// Scores a text as score() does, but about 4,096 tokens at a time, so that a caller who ends the
-/// work early has a result. After each group of windows, adds the group to result.windows and calls
-/// take(begin, end), unless it is empty, with the range of its tokens. An exception from `take` or
-/// from options.progress reaches the caller; result.windows then has the groups before it. Throws
-/// what score() throws.
-void score_in_groups(TextScore& result, const Engine& engine, std::span<const TokenId> text,
-                     const ScoreOptions& options,
-                     const std::function<void(std::size_t begin, std::size_t end)>& take = {});
-
 }  // namespace gpt2
