@@ -81,6 +81,11 @@ struct GenerationOptions {
   /// `top_logprobs` likeliest tokens in its place. From 0 to the size of the vocabulary.
   std::optional<std::size_t> top_logprobs = {};
 
+  /// If set: called when the prompt has been read, with the log-probability of each of its tokens
+  /// and as many likeliest tokens as top_logprobs says. Nothing predicts the first token, whose
+  /// number is NaN. The pass that reads the prompt computes these numbers, too.
+  std::function<void(std::vector<TokenLogprob>)> on_prompt_logprobs = {};
+
   /// Speculative decoding: a model that drafts tokens. It is a quantized copy of the session's
   /// model, usually model.to(WeightType::int4), or a smaller model of the same vocabulary, such as
   /// distilgpt2 for gpt2-xl. The session's model then checks several drafted tokens in one pass,
@@ -137,7 +142,9 @@ struct GenerationResult {
   FinishReason finish_reason;               ///< why it ended
   std::vector<TokenId> tokens;              ///< the new tokens, without a stop token
   std::size_t prompt_tokens = 0;            ///< the length of the prompt given to this call
-  std::vector<TokenLogprob> logprobs = {};  ///< one for each of `tokens`, if top_logprobs is set
+  std::optional<TokenId> end_token = {};    ///< the token that ended the text: end_of_text
+  std::vector<TokenLogprob> logprobs = {};  ///< if top_logprobs is set: one for each of `tokens`,
+                                            ///< and then for the end_token if there is one
   std::uint64_t logits_hash = 0;            ///< a hash of all logits from which a token was drawn
   std::size_t drafted_tokens = 0;           ///< how many tokens were drafted
   std::size_t accepted_tokens = 0;  ///< how many drafted tokens were accepted

@@ -87,7 +87,8 @@ class Text {
 /// run, they throw Error(invalid_argument).
 ///
 /// Cost: memory for keys and values, up to max_memory, and, for each text that is being written,
-/// about 30 bytes for each token of the vocabulary, and 4 more for each token that it drafts.
+/// about 30 bytes for each token of the vocabulary, and 4 more for each token that it drafts or
+/// that a pass reads of a prompt with on_prompt_logprobs.
 ///
 /// Example:
 ///   Scheduler scheduler{Engine(model)};

@@ -1,6 +1,7 @@
 // Tests that a scheduler's texts are bit for bit the ones that generate() writes alone, whatever
 // the other texts, the pieces of the prompts, the shared prefixes and the limit on memory are.
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -352,6 +353,46 @@ TEST_CASE("texts share passes, and the tokens that their prompts have in common"
   results.push_back(scheduler.submit(prompt, options, nullptr));
   scheduler.run();
   CHECK(read_again == 1);
+}
+
+TEST_CASE("prompts are scored as score() does it, also tokens that were computed before") {
+  const Ids text = test::random_tokens(model(), 300, 6);
+  const auto with_end = [&](std::size_t count, const Ids& end) {
+    Ids prompt(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(count));
+    prompt.insert(prompt.end(), end.begin(), end.end());
+    return prompt;
+  };
+  const std::vector<Ids> prompts = {with_end(200, {}),     with_end(200, {}), with_end(199, {1, 2}),
+                                    with_end(200, {3, 4}), with_end(5, {6}),  with_end(1, {}),
+                                    with_end(300, {}),     with_end(2, {7})};
+  for (const bool at_once : {true, false}) {
+    Scheduler scheduler{Engine(model())};
+    std::vector<std::vector<TokenLogprob>> found(prompts.size());
+    std::vector<Text> texts;
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      GenerationOptions options = endless(3);
+      options.top_logprobs = i == 4 ? 1 : 2;
+      if (i == 3) texts.push_back(scheduler.submit(prompts[i], options, nullptr));
+      options.on_prompt_logprobs = [&found, i](auto scores) { found[i] = std::move(scores); };
+      texts.push_back(scheduler.submit(prompts[i], options, nullptr));
+      if (!at_once) scheduler.run();
+    }
+    scheduler.run();
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      CAPTURE(at_once, i);
+      const auto expected =
+          score(Engine(model()), {&prompts[i], 1}, {.top_logprobs = i == 4 ? 1u : 2u});
+      REQUIRE(found[i].size() == prompts[i].size());
+      CHECK(std::isnan(found[i][0].logprob));
+      for (std::size_t j = 1; j < prompts[i].size(); ++j) {
+        const TokenLogprob& one = expected.front().tokens[j];
+        CHECK(found[i][j].logprob == one.logprob);
+        CHECK(found[i][j].rank == one.rank);
+        CHECK(std::ranges::equal(found[i][j].top, one.top, {}, &LikelyToken::id, &LikelyToken::id));
+      }
+    }
+    CHECK(scheduler.stats().reused_tokens > 3 * 198);
+  }
 }
 
 TEST_CASE("a text that is cancelled ends with what has been written, between passes at once") {

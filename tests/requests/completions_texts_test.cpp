@@ -44,8 +44,9 @@ GenerationResult written(const std::string& prompt, GenerationOptions options,
 }
 
 // Checks a choice of the bundled model with return_token_ids and perhaps logprobs.
-void check_same(const json& choice, const GenerationResult& expected) {
+void check_same(const json& choice, GenerationResult expected) {
   CHECK(choice["token_ids"] == expected.tokens);
+  if (expected.end_token) expected.tokens.push_back(*expected.end_token);
   const bool stops = expected.finish_reason == FinishReason::end_of_text ||
                      expected.finish_reason == FinishReason::stop_string;
   CHECK(choice["finish_reason"] == (stops ? "stop" : "length"));
@@ -173,9 +174,8 @@ TEST_CASE("best_of returns the texts whose tokens have the highest mean log-prob
     std::size_t tokens = 0;
     for (std::size_t i = 0; i < 6; ++i) {
       all.push_back(written("Tom", options, i));
-      tokens += all.back().tokens.size();
+      tokens += all.back().tokens.size() + (all.back().end_token ? 1 : 0);
     }
-    std::erase_if(all, [](const auto& one) { return one.tokens.empty(); });
     std::ranges::stable_sort(all, std::greater<>(), mean_of);
     const json found = answer("completions",
                               {{"prompt", "Tom"},
@@ -244,6 +244,36 @@ TEST_CASE("echo and logprobs score a prompt, as an evaluation harness asks for i
     }
     CHECK(joined(parts("completions", body, of_stories())) == found);
   }
+}
+
+TEST_CASE("the token that ends a text has its log-probability, and counts") {
+  auto ids = stories().ids("Tom");
+  const TokenId end = stories().tokenizer->end_of_text().value();
+  ids.push_back(end);
+  const TokenLogprob expected =
+      score(stories().engine, {&ids, 1}, {.top_logprobs = 2}).front().tokens.back();
+  const json bias = {{std::to_string(end), 100}};
+  const json body = {{"prompt", "Tom"}, {"logit_bias", bias}, {"logprobs", 2}};
+  const json found = answer("completions", body, of_stories());
+  const json& choice = found["choices"][0];
+  CHECK(choice["text"] == "");
+  CHECK(choice["finish_reason"] == "stop");
+  CHECK(choice["logprobs"]["tokens"] == json{"<|endoftext|>"});
+  CHECK(choice["logprobs"]["token_logprobs"][0].get<float>() == expected.logprob);
+  CHECK(choice["logprobs"]["top_logprobs"][0].size() == 3);  // it is none of the two likeliest
+  CHECK(found["usage"]["completion_tokens"] == 1);
+  CHECK(joined(parts("completions", body, of_stories())) == found["choices"]);
+
+  const json chat = answer("chat",
+                           {{"messages", {{{"role", "user"}, {"content", "Hi"}}}},
+                            {"logit_bias", bias},
+                            {"logprobs", true}},
+                           of_stories());
+  CHECK(chat["choices"][0]["logprobs"]["content"][0]["token"] == "<|endoftext|>");
+  CHECK(chat["usage"]["completion_tokens"] == 1);
+  const json own = answer("generate", body, of_stories());
+  CHECK(own[0]["token_ids"] == json::array());
+  CHECK(own[0]["logprobs"][0]["logprob"].get<float>() == expected.logprob);
 }
 
 TEST_CASE("text_offset counts each U+FFFD of a text whose tokens are parts of characters") {

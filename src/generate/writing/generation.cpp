@@ -1,6 +1,7 @@
 #include "generate/writing/generation.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/fail.h"
@@ -94,6 +95,14 @@ Generation::Generation(Session& session, std::span<const TokenId> prompt,
   if (result_.dropped_tokens != 0) session.slide(options.keep, prompt.size());
   if (prompt.empty()) recompute_last(session);
   prompt_.emplace(session, std::move(copy), options_.on_prompt, donor.known);
+  if (!scores_prompt()) return;
+  prompt_scores_.assign(donor.scores.begin(), donor.scores.end());
+  if (donor.known == 0) prompt_scores_ = {{std::numeric_limits<float>::quiet_NaN(), 0, {}}};
+}
+
+// Whether the next pass is over a part of a prompt whose tokens are scored.
+bool Generation::scores_prompt() const {
+  return options_.on_prompt_logprobs && prompt_ && !prompt_->tokens().empty();
 }
 
 // A pass writes one more token than it accepts, and the last token of a text needs no room in the
@@ -114,15 +123,17 @@ std::optional<Slice> Generation::next(std::size_t max_rows) {
     finish(FinishReason::cancelled);
     return std::nullopt;
   }
-  const auto piece = prompt_->next(max_rows);
-  if (!prompt_->finished()) return Slice{&session_, piece, {}};
-  logits_.resize(vocab_size());
+  constexpr std::size_t kScoredRows = 256;  // of logits, which take 50 MB for GPT-2
+  const auto piece =
+      prompt_->next(scores_prompt() ? std::min(max_rows, kScoredRows) : max_rows);
+  if (!scores_prompt() && !prompt_->finished()) return Slice{&session_, piece, {}};
+  logits_.resize((scores_prompt() ? piece.size() : 1) * vocab_size());
   return Slice{&session_, piece, logits_};
 }
 
 // If the sampler throws, take() draws again and then throws the same exception to the caller.
 void Generation::draw_ahead() noexcept {
-  if (prompt_ && !prompt_->finished()) return;
+  if (prompt_ && (!prompt_->finished() || scores_prompt())) return;
   if (!options_.sampling.processors.empty()) return;
   const std::size_t position = session_.position() - drafter_.tokens().size();
   try {
@@ -145,14 +156,30 @@ void Generation::take() {
   if (reason) finish(*reason);
 }
 
+// Scores the tokens that the rows of the pass predict. Leaves the last row, after which the text
+// begins if the prompt has been read.
+void Generation::score_prompt() {
+  const auto tokens = prompt_->tokens();
+  std::span<const float> rows(logits_);
+  for (; !rows.empty() && prompt_scores_.size() < tokens.size();
+       rows = rows.subspan(vocab_size())) {
+    prompt_scores_.push_back(token_logprob(rows.first(vocab_size()), tokens[prompt_scores_.size()],
+                                           options_.top_logprobs.value_or(0)));
+  }
+  logits_ = std::vector<float>(logits_.end() - static_cast<std::ptrdiff_t>(vocab_size()),
+                               logits_.end());
+}
+
 // Called after a pass over a piece of the prompt. Returns whether the first token of the text can
 // now be drawn from its logits.
 bool Generation::begin_text() {
+  if (scores_prompt()) score_prompt();
   if (!prompt_->finished()) return false;
   if (!prompt_->goes_on()) {
     finish(FinishReason::cancelled);
     return false;
   }
+  if (scores_prompt()) options_.on_prompt_logprobs(prompt_scores_);
   prompt_.reset();
   drafter_.note_prompt();
   if (!result_.tokens.empty()) return true;  // the text continues after a slide
@@ -173,13 +200,14 @@ std::optional<FinishReason> Generation::draw_all() {
     const auto scores = std::span(logits_).subspan(row * vocab_size(), vocab_size());
     if (options_.hash_logits) result_.logits_hash = hash_floats(scores, result_.logits_hash);
     const TokenId token = draw(scores, position);
+    const auto top = options_.top_logprobs;
+    if (top) result_.logprobs.push_back(token_logprob(scores, token, *top));
     if (std::ranges::count(limits_.eos_token_id, token) != 0) {
+      result_.end_token = token;
       session_.rewind(position);
       return FinishReason::end_of_text;
     }
     result_.tokens.push_back(token);
-    const auto top = options_.top_logprobs;
-    if (top) result_.logprobs.push_back(token_logprob(scores, token, *top));
     const bool is_accepted = row < drafted.size() && drafted[row] == token;
     result_.accepted_tokens += is_accepted;
     const bool is_last = result_.tokens.size() == options_.max_new_tokens;

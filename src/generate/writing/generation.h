@@ -19,6 +19,7 @@ namespace gpt2 {
 struct Donor {
   const Session* session = nullptr;
   std::size_t known = 0;
+  std::span<const TokenLogprob> scores = {};  ///< for on_prompt_logprobs: of known + 1 tokens
 };
 
 /// One text that is being written: its prompt is read, and then its tokens are drawn, until it ends
@@ -85,10 +86,16 @@ class Generation {
   [[nodiscard]] bool reads_prompt() const noexcept { return prompt_.has_value(); }
   [[nodiscard]] bool finished() const noexcept { return finished_; }
 
+  /// The log-probabilities of the prompt's tokens so far, if there is an on_prompt_logprobs.
+  [[nodiscard]] std::span<const TokenLogprob> prompt_scores() const { return prompt_scores_; }
+  [[nodiscard]] std::vector<TokenLogprob> take_prompt_scores() { return std::move(prompt_scores_); }
+
   /// Returns the result, or throws the exception with which the text ended. REQUIRES: finished().
   [[nodiscard]] GenerationResult take_result();
 
  private:
+  [[nodiscard]] bool scores_prompt() const;
+  void score_prompt();
   bool begin_text();
   std::optional<FinishReason> draw_all();
   TokenId draw(std::span<const float> logits, std::size_t position);
@@ -111,7 +118,9 @@ class Generation {
   Drafter drafter_;
   std::optional<PromptReader> prompt_;  // until it has been read; after a slide, it reads the
                                         // tokens that were kept
-  std::vector<float> logits_;           // of the latest pass: (1 + drafted, vocab_size)
+  std::vector<TokenLogprob> prompt_scores_;
+  std::vector<float> logits_;           // of the latest pass: (1 + drafted, vocab_size), or a row
+                                        // for each token of a prompt that is scored
   std::optional<TokenId> ahead_;        // the token of the first row, if it is drawn already
   bool is_cancelled_ = false;
   bool finished_ = false;

@@ -26,6 +26,7 @@ class PromptReader {
   /// reader lives.
   [[nodiscard]] std::span<const TokenId> next(std::size_t max);
 
+  [[nodiscard]] std::span<const TokenId> tokens() const noexcept { return prompt_; }
   [[nodiscard]] bool finished() const noexcept { return begun_ && read_ == prompt_.size(); }
 
   /// Calls on_prompt and returns its result. If on_prompt returns false or throws, removes the

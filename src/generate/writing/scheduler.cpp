@@ -28,29 +28,35 @@ constexpr std::size_t kWorthWaiting = 16;
 // one.
 class PrefixCache {
  public:
+  // A session, and the log-probabilities of the tokens of its prompt, if they were computed.
+  struct Ended {
+    Session session;
+    std::vector<TokenLogprob> scores;
+  };
+
   // Adds a session, without its waiting tokens and without the session of its draft. Frees the
   // session instead if there is not enough memory, or if it has slid, because it then takes more
   // memory than shrink() computes from its position. REQUIRES: all sessions in the cache are of
   // the same model.
-  void add(Session session) noexcept;
+  void add(Session session, std::vector<TokenLogprob> scores) noexcept;
 
   // Returns the session that has the longest common prefix with `prompt`, or nullptr if no session
   // has a common prefix, and marks it as the most recently used one.
-  [[nodiscard]] const Session* find(std::span<const TokenId> prompt);
+  [[nodiscard]] const Ended* find(std::span<const TokenId> prompt);
 
   // Frees the least recently used sessions until the others take at most this many bytes.
   void shrink(std::size_t max_bytes) noexcept;
 
  private:
-  std::list<Session> sessions_;  // the least recently used one first
+  std::list<Ended> sessions_;  // the least recently used one first
 };
 
-void PrefixCache::add(Session session) noexcept {
+void PrefixCache::add(Session session, std::vector<TokenLogprob> scores) noexcept {
   if (session.dropped() != 0) return;
   Drafter::forget(session);
   try {
     session.rewind(session.position() - session.waiting());
-    if (session.position() > 0) sessions_.push_back(std::move(session));
+    if (session.position() > 0) sessions_.emplace_back(std::move(session), std::move(scores));
   } catch (const std::bad_alloc&) {
     return;
   }
@@ -58,14 +64,14 @@ void PrefixCache::add(Session session) noexcept {
   if (sessions_.size() > kMaxSessions) sessions_.pop_front();
 }
 
-const Session* PrefixCache::find(std::span<const TokenId> prompt) {
+const PrefixCache::Ended* PrefixCache::find(std::span<const TokenId> prompt) {
   std::size_t longest = 0;
   auto best = sessions_.end();
-  for (auto session = sessions_.begin(); session != sessions_.end(); ++session) {
-    const std::size_t common = common_prefix(session->tokens(), prompt);
+  for (auto ended = sessions_.begin(); ended != sessions_.end(); ++ended) {
+    const std::size_t common = common_prefix(ended->session.tokens(), prompt);
     if (common <= longest) continue;
     longest = common;
-    best = session;
+    best = ended;
   }
   if (best == sessions_.end()) return nullptr;
   sessions_.splice(sessions_.end(), sessions_, best);
@@ -76,7 +82,7 @@ void PrefixCache::shrink(std::size_t max_bytes) noexcept {
   std::size_t bytes = 0;
   auto keep = sessions_.end();
   while (keep != sessions_.begin()) {
-    const Session& session = *std::prev(keep);
+    const Session& session = std::prev(keep)->session;
     bytes += Session::memory_bytes(session.model().config(), session.engine().kv_type(),
                                    session.position());
     if (bytes > max_bytes) break;
@@ -113,13 +119,18 @@ struct Text::Impl {
       return options.draft ? own + Drafter::memory_bytes(*options.draft, config, room) : own;
     }
 
-    // Returns how many tokens at the beginning of the prompt `other` has computed. Does not count
-    // the last token of the prompt, because it must be computed for its logits, from which the
-    // first token is drawn.
-    [[nodiscard]] std::size_t known_by(const Session& other) const {
-      if (prompt.empty()) return 0;
+    // Returns what `other`, which may have scored its prompt, has computed of the beginning of this
+    // prompt. The token after the known ones must be computed for its logits: the first token is
+    // drawn after the last one and, if the prompt is scored, each predicts the next one.
+    [[nodiscard]] Donor donor(const Session& other, std::span<const TokenLogprob> scores) const {
       const auto computed = other.tokens().first(other.position() - other.waiting());
-      return common_prefix(computed, std::span(prompt).first(prompt.size() - 1));
+      std::size_t common = common_prefix(computed, prompt);
+      if (common == 0) return {};
+      if (!options.on_prompt_logprobs) return {&other, std::min(common, prompt.size() - 1)};
+      common = std::min(common, scores.size());
+      const bool has_same_top =
+          common > 1 && scores[1].top.size() == options.top_logprobs.value_or(0);
+      return has_same_top ? Donor{&other, common - 1, scores.first(common)} : Donor{};
     }
 
     Scheduler::Impl& scheduler;
@@ -258,13 +269,15 @@ void Scheduler::Impl::begin(Work& work, const Donor& donor) {
 // A session that has been lent is no donor, because its keys and values may have been changed.
 Donor Scheduler::Impl::best_donor(const Work& work) {
   Donor best;
-  const auto consider = [&](const Session& session) {
-    const std::size_t known = work.known_by(session);
-    if (known > best.known) best = {&session, known};
+  const auto consider = [&](const Session& session, std::span<const TokenLogprob> scores) {
+    const Donor donor = work.donor(session, scores);
+    if (donor.known > best.known) best = donor;
   };
-  if (const Session* const ended = cache.find(work.prompt)) consider(*ended);
+  if (const auto* const ended = cache.find(work.prompt)) consider(ended->session, ended->scores);
   for (const TextPointer& other : running) {
-    if (other->work->session) consider(*other->work->session);
+    if (other->work->session) {
+      consider(*other->work->session, other->work->generation->prompt_scores());
+    }
   }
   return best;
 }
@@ -275,6 +288,7 @@ bool Scheduler::Impl::reads_same_beginning(const Work& work, std::size_t known) 
   return std::ranges::any_of(running, [&](const TextPointer& text) {
     const Work& other = *text->work;
     return other.session && other.generation->reads_prompt() &&
+           (other.options.on_prompt_logprobs || !work.options.on_prompt_logprobs) &&
            common_prefix(other.prompt, work.prompt) > known + kWorthWaiting;
   });
 }
@@ -307,8 +321,9 @@ void Scheduler::Impl::complete(Text::Impl& text) noexcept {
     text.error = std::current_exception();
   }
   running_bytes -= work.bytes;
+  std::vector<TokenLogprob> scores = work.generation->take_prompt_scores();
   work.generation.reset();
-  if (work.session) cache.add(std::move(*work.session));
+  if (work.session) cache.add(std::move(*work.session), std::move(scores));
   cache.shrink(options.max_memory - running_bytes);
   text.work.reset();
 }

@@ -47,7 +47,8 @@ class Generation(str):
 
     finish_reason:  "end_of_text", "stop_string", "length", "context_full" or "cancelled"
     token_ids:      the new tokens, without one that ended the text
-    logprobs:       of each token; None unless the option `logprobs` is given
+    logprobs:       of each token, and of one that ended the text; None unless the option
+                    `logprobs` is given
     score:          in a beam search: the sum of log-probabilities after the length_penalty
     prompt_tokens, drafted_tokens, accepted_tokens:  numbers of tokens
     truncated_tokens:  how many tokens `truncate` removed from the beginning of the prompt

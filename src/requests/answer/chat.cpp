@@ -59,7 +59,7 @@ class ChatAnswer : public AnswerForm {
            {"message",
             {{"role", "assistant"}, {"content", chat_content(choice.text)}, {"refusal", nullptr}}},
            {"logprobs", request.with_logprobs
-                            ? chat_logprobs_json(tokenizer_, result.tokens, result.logprobs)
+                            ? chat_logprobs_json(tokenizer_, drawn_tokens(result), result.logprobs)
                             : Json()},
            {"finish_reason", finish_reason_of(result.finish_reason)}});
     }
@@ -74,7 +74,7 @@ class ChatAnswer : public AnswerForm {
 
   [[nodiscard]] Json part(std::size_t index, const std::string& text,
                           std::span<const TokenId> tokens,
-                          std::span<const TokenLogprob> scores) override {
+                          std::span<const TokenLogprob> scores, bool) override {
     const bool is_first = !text.empty() && begun_.insert(index).second;
     const Json logprobs = scores.empty() ? Json() : chat_logprobs_json(tokenizer_, tokens, scores);
     const Json delta = {{"content", is_first ? chat_content(text) : text}};

@@ -131,7 +131,7 @@ Json logprobs_of(const Tokenizer& tokenizer, const CompletionRequest& request,
   if (!request.with_logprobs) return nullptr;
   LogprobLists lists(tokenizer, request);
   lists.begin(prompt);
-  lists.append(choice.result.tokens, choice.result.logprobs);
+  lists.append(drawn_tokens(choice.result), choice.result.logprobs);
   return lists.take();
 }
 
@@ -203,10 +203,11 @@ class CompletionAnswer : public AnswerForm {
 
   [[nodiscard]] Json part(std::size_t index, const std::string& text,
                           std::span<const TokenId> tokens,
-                          std::span<const TokenLogprob> scores) override {
+                          std::span<const TokenLogprob> scores, bool ends) override {
     LogprobLists& lists = lists_.at(index);
     lists.append(tokens, scores);
-    return chunk(index, text, {}, tokens, scores.empty() ? Json() : lists.take());
+    const auto ids = tokens.first(tokens.size() - ends);
+    return chunk(index, text, {}, ids, scores.empty() ? Json() : lists.take());
   }
 
   [[nodiscard]] Json end(std::size_t index, FinishReason reason, std::size_t) override {
@@ -240,23 +241,20 @@ Json member_of(const std::string& message) {
 
 }  // namespace
 
+std::vector<TokenId> drawn_tokens(const GenerationResult& result) {
+  std::vector<TokenId> tokens = result.tokens;
+  if (result.end_token) tokens.push_back(*result.end_token);
+  return tokens;
+}
+
 void keep_best(CompletedPrompt& prompt, std::size_t n) {
   std::vector<CompletionChoice>& choices = prompt.choices;
   for (const CompletionChoice& choice : choices) {
-    prompt.completion_tokens += choice.result.tokens.size();
+    prompt.completion_tokens += drawn_tokens(choice.result).size();
   }
   if (choices.size() <= n) return;
   std::ranges::stable_sort(choices, std::greater<>(), mean_logprob);
   choices.erase(choices.begin() + static_cast<std::ptrdiff_t>(n), choices.end());
-}
-
-std::vector<TokenLogprob> prompt_logprobs(const Engine& engine, const std::vector<TokenId>& prompt,
-                                          std::size_t top, std::function<void(double)> progress) {
-  std::vector<TokenLogprob> logprobs = {{std::numeric_limits<float>::quiet_NaN(), 0, {}}};
-  if (prompt.size() < 2) return logprobs;
-  const auto scores =
-      score(engine, {&prompt, 1}, {.top_logprobs = top, .progress = std::move(progress)});
-  return scores.front().tokens;
 }
 
 std::unique_ptr<AnswerForm> completion_form(AnswerHead head,

@@ -61,13 +61,8 @@ struct AnswerHead {
 /// the highest mean log-probability, best first. A text without tokens comes last.
 void keep_best(CompletedPrompt& prompt, std::size_t n);
 
-/// Returns the log-probabilities of the tokens of a prompt, with the `top` likeliest tokens at each
-/// position. Those of the first token are NaN, because nothing predicts it. `progress` is that of
-/// ScoreOptions. Throws what score() throws. Costs a forward pass over the prompt.
-[[nodiscard]] std::vector<TokenLogprob> prompt_logprobs(const Engine& engine,
-                                                        const std::vector<TokenId>& prompt,
-                                                        std::size_t top,
-                                                        std::function<void(double)> progress = {});
+/// Returns the tokens of a text, and the one that ended it: those that have log-probabilities.
+[[nodiscard]] std::vector<TokenId> drawn_tokens(const GenerationResult& result);
 
 /// The form of the answers of one kind: OpenAI's completions or chat, or our own. One object serves
 /// one answer, because the parts of a stream depend on those before. A part may be an array of
@@ -85,9 +80,10 @@ class AnswerForm {
     return {};
   }
 
-  /// A further part of the choice: text, and the tokens and log-probabilities that are new.
+  /// A further part of the choice: text, and the tokens and log-probabilities that are new. `ends`:
+  /// the last token has ended the text, of which it is no part.
   [[nodiscard]] virtual Json part(std::size_t, const std::string&, std::span<const TokenId>,
-                                  std::span<const TokenLogprob>) {
+                                  std::span<const TokenLogprob>, bool /*ends*/) {
     return {};
   }
 

@@ -109,7 +109,7 @@ void add_text(Json& record, const CompletionRequest& request,
     record["sequence"] = request.options.sampling.sequence + choice.index;
   }
   if (request.options.top_logprobs) {
-    record["logprobs"] = logprobs_json(tokenizer, result.tokens, result.logprobs);
+    record["logprobs"] = logprobs_json(tokenizer, drawn_tokens(result), result.logprobs);
   }
 }
 

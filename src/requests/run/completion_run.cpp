@@ -17,6 +17,7 @@ struct CompletionRun::Unsent {
   std::string text = {};
   std::vector<TokenId> tokens = {};
   std::vector<TokenLogprob> scores = {};
+  bool ends = false;  // whether the last of these tokens ended the text
   std::optional<FinishReason> reason = {};  // until it is
   std::size_t length = 0;                   // in tokens, of a text that has ended
 };
@@ -73,7 +74,7 @@ CompletionRun::CompletionRun(const Engine& engine, Scheduler& scheduler,
   for (const CompletionPrompt& prompt : request_.prompts) prompts_.push_back({prompt, {}, {}});
   if (session == nullptr) return;
   if (count() != 1 || has_own_passes()) {
-    reject("a session has one text: leave out \"n\", \"best_of\", \"num_beams\" and \"echo\"");
+    reject("a session has one text: leave out \"n\", \"best_of\" and \"num_beams\"");
   }
   is_computed_ = true;
   Pending& only = texts_.emplace_back(Pending{.index = next_++});
@@ -110,7 +111,8 @@ TextTarget CompletionRun::target_of(const Pending& of) const {
   return target;
 }
 
-GenerationOptions CompletionRun::options_of(const Pending& of) const {
+// The first text of a prompt scores it.
+GenerationOptions CompletionRun::options_of(const Pending& of) {
   GenerationOptions options = request_.options;
   options.max_new_tokens = request_.prompts[of.index / request_.best_of].max_new_tokens;
   options.sampling.sequence += of.index;
@@ -120,30 +122,21 @@ GenerationOptions CompletionRun::options_of(const Pending& of) const {
     if (shared->events.on_prompt) shared->events.on_prompt(read, total);
     return shared->goes_on();
   };
+  if (scores_prompts() && of.index % request_.best_of == 0) {
+    options.on_prompt_logprobs = [prompt = &prompt_of(of.index)](auto scores) {
+      prompt->logprobs = std::move(scores);
+    };
+  }
   return options;
 }
 
-bool CompletionRun::has_own_passes() const noexcept {
-  return searches() || (request_.echo && request_.with_logprobs);
-}
-
 void CompletionRun::compute(const std::function<void()>& between) {
-  if (std::exchange(is_computed_, true) || !has_own_passes()) return;
-  const auto pause = [&](double) {
-    if (between) between();
-    if (!shared_->goes_on()) throw Cancelled();
-  };
+  if (std::exchange(is_computed_, true) || !searches()) return;
   try {
     for (CompletedPrompt& prompt : prompts_) {
-      if (searches()) {
-        search(prompt, between);
-      } else {
-        prompt.logprobs =
-            prompt_logprobs(engine_, prompt.prompt.tokens, *request_.options.top_logprobs, pause);
-      }
+      search(prompt, between);
       if (!shared_->goes_on()) return;
     }
-  } catch (const Cancelled&) {
   } catch (...) {
     shared_->is_cancelled = true;
     throw;
@@ -212,8 +205,14 @@ void CompletionRun::take(Pending& of) {
   try {
     GenerationResult result = of.text->take_result();
     if (request_.stream) {
-      shared_->unsent[of.index].reason = result.finish_reason;
-      shared_->unsent[of.index].length = result.tokens.size();
+      Unsent& unsent = shared_->unsent[of.index];
+      unsent.reason = result.finish_reason;
+      unsent.length = drawn_tokens(result).size();
+      unsent.ends = result.end_token && request_.with_logprobs;
+      if (unsent.ends) {
+        unsent.tokens.push_back(*result.end_token);
+        unsent.scores.push_back(result.logprobs.back());
+      }
     }
     of.ended = {
         .text = std::move(of.written->text), .result = std::move(result), .index = of.index};
@@ -296,9 +295,11 @@ RunTokens CompletionRun::tokens() {
 }
 
 // The stream begins when there is something to send, because an error before that is an answer of
-// its own.
+// its own, and when all prompts that it echoes have been scored.
 std::vector<Json> CompletionRun::take_parts() {
   std::vector<Json> parts;
+  const auto is_unscored = [](const CompletedPrompt& prompt) { return prompt.logprobs.empty(); };
+  if (scores_prompts() && !finished() && std::ranges::any_of(prompts_, is_unscored)) return parts;
   const auto add = [&](Json part) {
     if (!part.is_array()) part = Json::array({std::move(part)});
     for (Json& one : part) {
@@ -316,7 +317,7 @@ std::vector<Json> CompletionRun::take_parts() {
       }
     }
     if (has_part) {
-      add(form_->part(i, unsent.text, unsent.tokens, unsent.scores));
+      add(form_->part(i, unsent.text, unsent.tokens, unsent.scores, unsent.ends));
       unsent = {.length = unsent.length};
     }
     if (reason && *reason != FinishReason::cancelled) add(form_->end(i, *reason, unsent.length));

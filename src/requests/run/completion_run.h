@@ -27,8 +27,8 @@ class CompletionRun : public Run {
   /// With a session, continues its text with the request's only prompt, which may be empty if the
   /// session has tokens. The session must outlive the run, and nothing else may use it until the
   /// run has finished or is destroyed; then it holds its earlier tokens, the prompt and the new
-  /// tokens, as after generate(). Throws Error if the request is for several texts, for beams or
-  /// for an echo with log-probabilities, and what generate() throws for its arguments.
+  /// tokens, as after generate(). Throws Error if the request is for several texts or for beams,
+  /// and what generate() throws for its arguments.
   CompletionRun(const Engine& engine, Scheduler& scheduler, std::optional<Tokenizer> tokenizer,
                 CompletionRequest request, RunEvents events = {},
                 std::unique_ptr<AnswerForm> form = nullptr, Session* session = nullptr);
@@ -41,8 +41,8 @@ class CompletionRun : public Run {
   /// first error with which a text ended. REQUIRES: finished().
   [[nodiscard]] const std::vector<CompletedPrompt>& result();
 
-  /// Beams, and the log-probabilities of prompts, take passes of their own.
-  [[nodiscard]] bool has_own_passes() const noexcept override;
+  /// Beams take passes of their own.
+  [[nodiscard]] bool has_own_passes() const noexcept override { return searches(); }
   void compute(const std::function<void()>& between) override;
   bool advance() override;
   bool step() override;
@@ -62,8 +62,9 @@ class CompletionRun : public Run {
   [[nodiscard]] CompletedPrompt& prompt_of(std::size_t index) {
     return prompts_[index / request_.best_of];
   }
+  [[nodiscard]] bool scores_prompts() const { return request_.echo && request_.with_logprobs; }
   [[nodiscard]] bool may_submit() const;
-  [[nodiscard]] GenerationOptions options_of(const Pending& of) const;
+  [[nodiscard]] GenerationOptions options_of(const Pending& of);
   [[nodiscard]] TextTarget target_of(const Pending& of) const;
   void search(CompletedPrompt& prompt, const std::function<void()>& between);
   void submit_next();

@@ -51,7 +51,7 @@ const isKnown = (token) => token.text !== undefined;
 
 // Returns tokens with their alternatives, the likeliest first.
 function tokensOf(logprobs, ids) {
-  return logprobs.tokens.map((text, i) => ({
+  return logprobs.tokens.slice(0, ids.length).map((text, i) => ({
     id: ids[i], text, logprob: logprobs.token_logprobs[i],
     top: Object.entries(logprobs.top_logprobs[i] ?? {})
       .map(([other, logprob]) => ({ id: logprobs.top_token_ids[i][other], text: other, logprob }))

@@ -42,7 +42,7 @@ export interface Generated {
   sequence?: number;
   /** The score of a beam. */
   score?: number;
-  /** Present if the request asks for `logprobs`. */
+  /** Of each token, and of one that ended the text, if the request asks for `logprobs`. */
   logprobs?: TokenScore[];
   stats: {
     prompt_seconds: number;
