@@ -44,11 +44,6 @@ Root-Is-Purelib: false
 Tag: {tag}
 """
 
-ENTRY_POINTS = """\
-[lm_eval.models]
-gpt2cpp = gpt2cpp.lm_eval:Gpt2CppLM
-"""  # by which EleutherAI's lm-evaluation-harness finds its adapter
-
 
 def platform_tag(*libraries):
     """The tag of the systems that the libraries run on."""
@@ -94,7 +89,6 @@ def contents(library, bundled, licenses, version, tag):
     for license in licenses:
         yield info + "licenses/" + os.path.basename(license), read(license)
     yield info + "METADATA", METADATA.format(version=version).encode() + read(PACKAGE, "README.md")
-    yield info + "entry_points.txt", ENTRY_POINTS.encode()
     yield info + "WHEEL", WHEEL.format(tag=tag).encode()
 
 
