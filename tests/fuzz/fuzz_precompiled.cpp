@@ -17,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     }
     TextBuffer buffer;
-    SentencePieceNormalizer{.precompiled_charsmap = rules}.normalize({bytes}, true, buffer);
+    std::size_t left = std::size_t{1} << 30;
+    SentencePieceNormalizer{.precompiled_charsmap = rules}.normalize({bytes}, true, buffer, left);
   });
   return 0;
 }

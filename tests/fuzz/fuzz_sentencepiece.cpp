@@ -10,7 +10,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const TokenModel model = unigram_model(file.pieces, file.options);
     for (const std::string_view text : {fuzz::kText, bytes.substr(0, 2048)}) {
       TextBuffer buffer;
-      const std::string_view normalized = file.normalizer.normalize({text}, true, buffer).text;
+      std::size_t left = std::size_t{1} << 30;
+      const std::string_view normalized =
+          file.normalizer.normalize({text}, true, buffer, left).text;
       if (buffer.origins.size() != normalized.size()) __builtin_trap();
       for (const TextRange& range : buffer.origins) {
         if (range.begin > range.end || range.end > text.size()) __builtin_trap();
