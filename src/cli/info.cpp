@@ -6,8 +6,8 @@
 #include "cli/commands.h"
 #include "cli/model.h"
 #include "cli/terminal/console.h"
-#include "formats/model_files.h"
 #include "gpt2/error.h"
+#include "gpt2/model_files.h"
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
 

@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/file_source.h"
 
@@ -59,10 +58,6 @@ void refuse_foreign_file(const std::filesystem::path& file, std::string_view con
 /// with the adapter's name, and Error(invalid_file) for an unusable adapter_config.json.
 /// REQUIRES: files.is_adapter(base).
 [[nodiscard]] ModelFiles find_base(const ModelFiles& files, const std::string& base);
-
-/// Returns the names that find_model() finds outside of the working directory, in alphabetical
-/// order: "gpt2-stories", or "OWNER/NAME" in the HuggingFace cache. Leaves out what cannot be read.
-[[nodiscard]] std::vector<std::string> model_names();
 
 /// The config of an adapter, which makes its directory a model's.
 inline constexpr const char* kAdapterConfig = "adapter_config.json";
