@@ -277,6 +277,24 @@ class ThreadTest(ModelTest):
                     call()
         session.truncate(0)
 
+    def test_a_second_thread_on_a_stream_is_refused(self):
+        begun, goes_on = threading.Event(), threading.Event()
+
+        def wait(*_):
+            begun.set()
+            goes_on.wait(60)
+
+        stream = self.model.stream("Once", max_new_tokens=20, logits_processor=wait)
+        pieces = []
+        reader = threading.Thread(target=lambda: pieces.extend(stream))
+        reader.start()
+        begun.wait(60)
+        with self.assertRaisesRegex(gpt2cpp.InvalidArgumentError, "the stream is used twice"):
+            next(stream)
+        goes_on.set()
+        reader.join(60)
+        self.assertEqual("".join(pieces), self.expected)
+
     def test_closing_during_a_call_is_safe(self):
         for _ in range(10):
             model = gpt2cpp.Model(MODEL, threads=2)

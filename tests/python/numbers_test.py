@@ -7,6 +7,7 @@ python_oracle_test.py compares the numbers of a pass with HuggingFace's.
 import html
 import json
 import math
+import pickle
 import tempfile
 import unittest
 
@@ -307,6 +308,14 @@ class ObserveTest(ModelTest):
         session = self.model.session()
         session.logits(self.ids[:3])
         self.assertEqual(session.observe(self.ids[3:], "keys").logits.tolist(), plain[3:])
+
+    @unittest.skipIf(numpy is None, "there is no numpy")
+    def test_observations_can_be_pickled(self):
+        seen = self.model.convert("int8").observe("The cat", "block_output", [3])
+        copy = pickle.loads(pickle.dumps(seen))
+        self.assertEqual([*copy], [*seen])
+        self.assertEqual(copy["blocks.3.hook_resid_post"].tolist(),
+                         seen["block_output", 3].tolist())
 
     def test_a_place_stands_for_its_values(self):
         ids = (self.ids * 120)[:512]

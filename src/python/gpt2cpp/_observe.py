@@ -117,6 +117,10 @@ class Observations(Dict[Key, FloatArray]):
         self._n_known = n_known
         self.compute_logits: Callable[[], FloatArray]
 
+    def __getstate__(self) -> Dict[str, Any]:
+        # A copy in another process has no logits: a converted model cannot be pickled.
+        return {name: value for name, value in vars(self).items() if name != "compute_logits"}
+
     if TYPE_CHECKING:
         def __getitem__(self, key: Union[Key, Place, str]) -> FloatArray: ...
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Iterator, List, Optional
 
 from ._runs import TextRun, Texts
+from .errors import InvalidArgumentError
 from .results import Generation
 
 
@@ -13,16 +15,26 @@ class Stream(Iterator[str]):
     that asks for it; nothing goes on in the background.
 
     `result` is the whole text as a Generation when it has ended, and None before. Leaving a loop
-    early ends the text; close() or a `with` block ends it at once. For asyncio, call
-    `await asyncio.to_thread(next, stream, None)`.
+    early ends the text; close() or a `with` block ends it at once. One thread at a time may ask for
+    a piece. For asyncio, call `await asyncio.to_thread(next, stream, None)`.
     """
 
     def __init__(self, pieces: List[str], texts: Texts, run: TextRun):
         """The run appends to `pieces`."""
         self.result: Optional[Generation] = None
         self._pieces, self._texts, self._run = pieces, texts, run
+        self._lock = threading.Lock()
 
     def __next__(self) -> str:
+        if not self._lock.acquire(blocking=False):
+            raise InvalidArgumentError("the stream is used twice: by two threads, or by a callback "
+                                       "of its own")
+        try:
+            return self._next()
+        finally:
+            self._lock.release()
+
+    def _next(self) -> str:
         try:
             while not self._pieces and self._run.step():
                 pass
