@@ -1,5 +1,6 @@
 // Tests what loading_test, which compares the logits, does not show of LoRA adapters of PEFT.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include "gpt2/tokenizer.h"
 #include "model/loading/adapter_settings.h"
 #include "support/bundled_model.h"
+#include "support/bytes.h"
 #include "support/catch.h"
 #include "support/passes.h"
 #include "support/refusal.h"
@@ -158,12 +160,40 @@ TEST_CASE("patterns of modules match as in PEFT") {
   }
 }
 
+TEST_CASE("an adapter in F64 is that in F32") {
+  const fs::path file = kOne / "adapter_model.safetensors";
+  const MappedFile mapped(file, FileAccess::copy);
+  nlohmann::json header;
+  std::string data;
+  for (const auto& [name, view] : parse_safetensors(mapped.bytes(), file.string())) {
+    const std::size_t begin = data.size(), count = view.shape.element_count();
+    for (std::size_t i = 0; i < count; ++i) {
+      float value = 0;
+      std::memcpy(&value, view.data + 4 * i, 4);
+      data += little_endian(std::bit_cast<std::uint64_t>(static_cast<double>(value)));
+    }
+    const auto sizes = view.shape.sizes();
+    header[name] = {{"dtype", "F64"},
+                    {"shape", std::vector(sizes.begin(), sizes.end())},
+                    {"data_offsets", {begin, data.size()}}};
+  }
+  TemporaryDirectory directory;
+  changed(directory, nlohmann::json::object());
+  const std::string text = header.dump();
+  directory.write("adapter_model.safetensors",
+                  little_endian(std::uint64_t{text.size()}) + text + data);
+  CHECK(same_weights(Model::load(directory.path()), Model::load(kOne)));
+}
+
 TEST_CASE("refused: adapters that cannot be merged, and settings that change more than weights") {
   struct Case {
     nlohmann::json change;
     std::vector<std::string_view> facts;
     ErrorCode code = ErrorCode::unsupported;
   };
+  TemporaryDirectory of_wte;
+  changed(of_wte, {{"use_dora", true}}, kAdapters / "lora_on_wte");
+  check_refused([&] { (void)Model::load(of_wte.path()); }, {"wte.lora_magnitude_vector"});
   const std::string here = kOne.string();
   for (const auto& [change, facts, code] : std::vector<Case>{
            {{{"init_lora_weights", "pissa_niter_4"}}, {"init_lora_weights", "pissa_niter_4"}},
