@@ -94,7 +94,7 @@ class Tokenizer {
 
   /// The text's token ids; none for an empty text. The text may be any bytes. Takes O(n log n) time
   /// in the worst case, for any input. Throws Error(invalid_argument) for a text of 2 GiB or more,
-  /// and for one of which the steps of the tokenizer (a normalizer) make more than 512 MiB.
+  /// and if the tokenizer's steps (a normalizer) make more of it than 8 MiB and 32 times its size.
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text,
                                             const EncodeOptions& options = {}) const {
     return encode_text(text, options).ids;

@@ -272,7 +272,7 @@ std::shared_ptr<const Tokenizer::Impl> load_from(Folder folder) {
   const SpecialIds ids = read_side_files(config, folder, family, *tokenizer);
   tokenizer->files = std::move(folder.files);
   add_tokens_of_class(config, ids, main, family, *tokenizer);
-  std::size_t left = kMaxRewrittenBytes;  // for all added tokens together
+  std::size_t left = rewrite_limit(0);  // for all added tokens together
   tokenizer->added.prepare([&](std::string_view content) {
     std::array<TextBuffer, 2> buffers;
     try {

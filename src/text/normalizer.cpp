@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 
 #include <utf8proc.h>
@@ -224,10 +227,18 @@ constexpr StepKind<Rewrites> kNormalizers[] = {
 
 }  // namespace
 
+std::size_t rewrite_limit(std::size_t text_bytes) {
+  constexpr std::uint64_t kLeast = std::uint64_t{8} << 20;
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int32_t>::max();
+  return static_cast<std::size_t>(
+      std::clamp(32 * std::min<std::uint64_t>(text_bytes, kMost), kLeast, kMost));
+}
+
 void spend(std::size_t& left, std::size_t bytes) {
   if (bytes > left) {
-    reject("the steps of the tokenizer make more than ", kMaxRewrittenBytes,
-           " bytes of the text: divide the text, unless the tokenizer's file is damaged");
+    reject(
+        "the steps of the tokenizer make more than 8 MiB and 32 times its size of a text, or "
+        "2 GiB: divide a long text; otherwise, the tokenizer's file is damaged");
   }
   left -= bytes;
 }

@@ -13,7 +13,7 @@ struct Encoder {
   TokenSink out = {with_ranges};
   std::array<TextBuffer, 2> buffers = {};
   Symbols symbols = {};
-  std::size_t left = kMaxRewrittenBytes;
+  std::size_t left = 0;  // see rewrite_limit()
 
   // Pass 0 is for the text itself, and pass 1 for each part of it after the normalizer.
   void encode(const TextView& text, std::size_t pass) {
@@ -78,6 +78,7 @@ EncodedText Tokenizer::encode_text(std::string_view text, const EncodeOptions& o
   }
   Encoder encoder{*impl_, options.with_ranges,
                   options.parse_special && !impl_->split_special_tokens};
+  encoder.left = rewrite_limit(text.size());
   TokenSink& out = encoder.out;
   const auto add_special = [&](const std::vector<TokenId>& tokens) {
     if (!options.add_special_tokens) return;

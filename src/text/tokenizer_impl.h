@@ -77,11 +77,12 @@ using Rewrite = std::function<std::size_t(std::string_view text, std::size_t at,
 
 using Rewrites = std::vector<Rewrite>;
 
-/// How many bytes all steps together may make of one text. Without a bound, the steps of a hostile
-/// file could multiply a text until memory is full.
-inline constexpr std::size_t kMaxRewrittenBytes = std::size_t{1} << 29;
+/// Returns how many bytes all steps together may make of a text: 8 MiB, or 32 times its size, and
+/// always less than 2 GiB. Without a bound, the steps of a hostile file could multiply a text until
+/// memory is full.
+[[nodiscard]] std::size_t rewrite_limit(std::size_t text_bytes);
 
-/// Counts bytes that a step makes. `left` is the rest of kMaxRewrittenBytes for this text. Throws
+/// Counts bytes that a step makes. `left` is the rest of rewrite_limit() for this text. Throws
 /// Error(invalid_argument) if there are more.
 void spend(std::size_t& left, std::size_t bytes);
 

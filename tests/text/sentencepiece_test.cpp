@@ -62,7 +62,7 @@ TEST_CASE("ids equal those of SentencePiece") {
     const auto text = one.at("text").get<std::string>();
     CAPTURE(folder, text);
     TextBuffer buffer;
-    std::size_t left = kMaxRewrittenBytes;
+    std::size_t left = rewrite_limit(0);
     const std::string normalized(file.normalizer.normalize({text}, false, buffer, left).text);
     CHECK(file.normalizer.normalize({text}, true, buffer, left).text == normalized);
     CHECK(buffer.origins.size() == normalized.size());
@@ -139,7 +139,7 @@ TEST_CASE("BPE merges the pair with the largest score, from left to right") {
 TEST_CASE("the normalizer knows where each byte comes from") {
   SentencePieceNormalizer normalizer;
   TextBuffer buffer;
-  std::size_t left = kMaxRewrittenBytes;
+  std::size_t left = rewrite_limit(0);
   const TextRange a = {1, 2}, space = {2, 3}, wrong = {4, 5};
   CHECK(normalizer.normalize({" a  \xff "}, true, buffer, left).text == "\u2581a\u2581\uFFFD");
   CHECK(buffer.origins == std::vector<TextRange>{
