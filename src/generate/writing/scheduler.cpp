@@ -56,7 +56,7 @@ void PrefixCache::add(Session session, std::vector<TokenLogprob> scores) noexcep
   Drafter::forget(session);
   try {
     session.rewind(session.position() - session.waiting());
-    if (session.position() > 0) sessions_.emplace_back(std::move(session), std::move(scores));
+    if (session.position() > 0) sessions_.push_back({std::move(session), std::move(scores)});
   } catch (const std::bad_alloc&) {
     return;
   }
