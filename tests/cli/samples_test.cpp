@@ -103,8 +103,7 @@ TEST_CASE("a text that slides goes on where the context is full") {
   const Outcome stopped = more({"--overflow", "stop"});
   CHECK(stopped.err.find("the text ends here: the context of ") != std::string::npos);
   const Outcome slid = more({"--overflow", "slide", "--keep", "4"});
-  // A slow run also says how far it is.
-  CHECK(slid.err.find("the text ends here") == std::string::npos);
+  CHECK(slid.err == "");
   const std::string begin = stopped.out.substr(0, stopped.out.size() - 1);
   CHECK(slid.out.starts_with(begin));
   CHECK(slid.out.size() > begin.size() + 100);

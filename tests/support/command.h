@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -100,12 +101,18 @@ class Command {
   std::unique_ptr<Process> process_;
 };
 
-/// The result of a run that has ended.
+/// The result of a run that has ended. `err` has no lines of progress, which only slow runs write.
 struct Outcome {
   int status;
   std::string out;
   std::string err;
 };
+
+inline std::string without_progress(const std::string& err) {
+  static const std::regex progress(
+      "gpt2: (loading|writing|scoring|embedding|inspecting|quantizing|measuring)\\b[^\n]*\n");
+  return std::regex_replace(err, progress, "");
+}
 
 [[nodiscard]] Outcome run(const Words& arguments, const Surroundings& surroundings = {});
 

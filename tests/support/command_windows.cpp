@@ -193,7 +193,7 @@ int Command::wait() {
 Outcome run(const Words& arguments, const Surroundings& surroundings) {
   Command command(arguments, surroundings);
   const int status = command.wait();
-  return {status, command.out, command.err};
+  return {status, command.out, without_progress(command.err)};
 }
 
 }  // namespace gpt2::test
