@@ -159,7 +159,8 @@ double EndedSequences::score(float sum, std::size_t length) const {
 void EndedSequences::add(float sum, std::size_t length, std::span<const TokenId> tokens,
                          FinishReason reason) {
   const double added = score(sum, length);
-  const auto place = std::ranges::upper_bound(list_, added, std::greater(), &BeamSequence::score);
+  const auto is_better = [](double one, const BeamSequence& other) { return one > other.score; };
+  const auto place = std::upper_bound(list_.begin(), list_.end(), added, is_better);
   list_.insert(place, BeamSequence{.tokens = {tokens.begin(), tokens.end()},
                                    .score = added,
                                    .finish_reason = reason});

@@ -117,8 +117,8 @@ void keep_top_h(const Processing& p) {
   p.order.resize(p.scores.size());
   std::iota(p.order.begin(), p.order.end(), 0u);
   const auto after = comes_after(p.scores);
-  std::ranges::partial_sort(p.order, p.order.begin() + static_cast<std::ptrdiff_t>(count),
-                            [&](std::size_t a, std::size_t b) { return after(b, a); });
+  std::partial_sort(p.order.begin(), p.order.begin() + static_cast<std::ptrdiff_t>(count),
+                    p.order.end(), [&](std::size_t a, std::size_t b) { return after(b, a); });
   float best[kMost], weights[kMost];
   for (std::size_t i = 0; i < count; ++i) best[i] = p.scores[p.order[i]];
   const Softmax s = softmax(std::span(weights, count), std::span(best, count));

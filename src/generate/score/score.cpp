@@ -82,8 +82,8 @@ std::vector<TextScore> score(const Engine& engine, std::span<const std::vector<T
   score_tasks(engine, tasks, options.top_logprobs, options.progress);
   for (TextScore& text : scores) {
     for (ScoredWindow& window : text.windows) {
-      const std::span scored(text.tokens.begin() + window.first, window.end - window.first);
-      window.nll = -sum_of_logprobs(scored);
+      const std::span<const TokenLogprob> all(text.tokens);
+      window.nll = -sum_of_logprobs(all.subspan(window.first, window.end - window.first));
     }
   }
   return scores;
