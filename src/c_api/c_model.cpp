@@ -36,72 +36,64 @@ std::filesystem::path model_path(const char* name) {
   return find_model(c_string(name, "the name of the model"));
 }
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
 Json describe_library() {
-  Json result = Json::object();
-  result["version"] = GPT2_VERSION_STRING;
+  Json result = {{"version", GPT2_VERSION_STRING}};
   try {
-    result["isa"] = isa_name();
+    result.add("isa", isa_name());
   } catch (const Error&) {
-    result["isa"] = nullptr;
+    result.add("isa", nullptr);
   }
-  result["isas"] = available_isas();
-  result["threads"] = thread_count();
-  for (const std::string_view dtype : std::span(kNamesOf<WeightType>).subspan<1>()) {
-    result["dtypes"].push_back(dtype);
-  }
+  Json reasons = Json::array(), observed = Json::array();
   for (int reason = 0; reason <= static_cast<int>(FinishReason::cancelled); ++reason) {
-    result["finish_reasons"].push_back(name_of(static_cast<FinishReason>(reason)));
+    reasons.push_back(name_of(static_cast<FinishReason>(reason)));
   }
-  for (const ObservedName& observed : observed_names()) {
-    result["observed"].push_back({{"name", observed.name}, {"hook", observed.transformer_lens}});
+  for (const ObservedName& of : observed_names()) {
+    observed.push_back(Json{{"name", of.name}, {"hook", of.transformer_lens}});
   }
-  result["options"] = option_list(/*is_own=*/true);
+  result.add({{"isas", available_isas()},
+              {"threads", thread_count()},
+              {"dtypes", std::span(kNamesOf<WeightType>).subspan<1>()},
+              {"finish_reasons", reasons},
+              {"observed", observed},
+              {"options", option_list(/*is_own=*/true)}});
   return result;
 }
 
 Json describe(const gpt2_model& from) {
   const Model& model = from.model;
   const Config& config = model.config();
-  Json result = Json::object();
-  result["vocab_size"] = config.vocab_size;
-  result["n_positions"] = config.n_positions;
-  result["n_embd"] = config.n_embd;
-  result["n_layer"] = config.n_layer;
-  result["n_head"] = config.n_head;
-  result["n_inner"] = config.inner_dim();
-  result["parameter_count"] = model.parameter_count();
-  result["bytes_per_token"] = model.bytes_per_token();
-  result["eos_token_id"] = config.eos_token_id;
-  result["bos_token_id"] = or_null(config.bos_token_id);
-  result["dtype"] = name_of(model.weight_type());
-  result["path"] = from.path;
-  result["warnings"] = model.description().warnings;
   const ModelPlaces places =
       from.path.empty() ? ModelPlaces() : find_places(from.path, model.description().base.string());
-  result["config_path"] = places.config.string();
-  result["tokenizer_path"] = places.tokenizer.string();
-  result["config"] = Json::parse(config.to_json());
-  return result;
+  return {{"vocab_size", config.vocab_size},
+          {"n_positions", config.n_positions},
+          {"n_embd", config.n_embd},
+          {"n_layer", config.n_layer},
+          {"n_head", config.n_head},
+          {"n_inner", config.inner_dim()},
+          {"parameter_count", model.parameter_count()},
+          {"bytes_per_token", model.bytes_per_token()},
+          {"eos_token_id", config.eos_token_id},
+          {"bos_token_id", config.bos_token_id},
+          {"dtype", name_of(model.weight_type())},
+          {"path", from.path},
+          {"warnings", model.description().warnings},
+          {"config_path", places.config.string()},
+          {"tokenizer_path", places.tokenizer.string()},
+          {"config", JsonDocument(nlohmann::ordered_json::parse(config.to_json())).root}};
 }
 
 Json describe(const Tokenizer& tokenizer) {
-  Json result = Json::object();
-  result["n_tokens"] = tokenizer.size();
-  result["vocab_size"] = tokenizer.vocab_size();
-  result["end_of_text"] = or_null(tokenizer.end_of_text());
-  Json& special = result["special_ids"] = Json::array();
+  Json special = Json::array();
   for (std::size_t id = 0; id < tokenizer.size(); ++id) {
     if (tokenizer.is_special(static_cast<TokenId>(id))) special.push_back(id);
   }
-  result["is_byte_level"] = tokenizer.is_byte_level();
-  result["description"] = tokenizer.description();
-  result["path"] = tokenizer.files().front().parent_path().string();
-  return result;
+  return {{"n_tokens", tokenizer.size()},
+          {"vocab_size", tokenizer.vocab_size()},
+          {"end_of_text", tokenizer.end_of_text()},
+          {"special_ids", special},
+          {"is_byte_level", tokenizer.is_byte_level()},
+          {"description", tokenizer.description()},
+          {"path", tokenizer.files().front().parent_path().string()}};
 }
 
 EncodeOptions encode_options(const char* options) {
@@ -144,7 +136,7 @@ gpt2_status gpt2_force_isa(const char* name) {
 }
 
 gpt2_status gpt2_describe(gpt2_bytes** json) {
-  return guard_new(json, [&] { return make_json(1 << 14, describe_library); });
+  return guard_new(json, [&] { return make_bytes(describe_library().text()); });
 }
 
 gpt2_status gpt2_find_model(const char* name, gpt2_bytes** path) {
@@ -193,7 +185,7 @@ gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const char* path)
 gpt2_status gpt2_model_info(const gpt2_model* model, gpt2_bytes** json) {
   return guard_new(json, [&] {
     const gpt2_model& from = checked(model);
-    return make_json(1 << 12, [&] { return describe(from); });
+    return make_bytes(describe(from).text());
   });
 }
 
@@ -215,7 +207,7 @@ gpt2_status gpt2_generation_config(const char* name, const char* json, gpt2_byte
     const auto config = json == nullptr
                             ? gpt2::GenerationConfig::load(model_path(name))
                             : gpt2::GenerationConfig::parse(json, "the generation config");
-    return make_json(1 << 12, [&] { return gpt2::request_json(config); });
+    return make_bytes(gpt2::Json(gpt2::request_json(config)).text());
   });
 }
 
@@ -289,7 +281,7 @@ gpt2_status gpt2_tokenizer_find(const gpt2_tokenizer* tokenizer, const char* con
 gpt2_status gpt2_tokenizer_info(const gpt2_tokenizer* tokenizer, gpt2_bytes** json) {
   return guard_new(json, [&] {
     const gpt2::Tokenizer& text = checked(tokenizer).tokenizer;
-    return make_json(1 << 12, [&] { return describe(text); });
+    return make_bytes(describe(text).text());
   });
 }
 

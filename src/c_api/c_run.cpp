@@ -120,7 +120,6 @@ struct SharedRun {
   std::shared_ptr<SharedScheduler> scheduler = {};
   std::shared_ptr<SharedSession> session = {};  // of a run in a session
   bool is_finished = false;
-  std::size_t json_size = 0;
   std::exception_ptr error = {};
   std::unique_ptr<Run> run = {};  // is destroyed before what it uses
 };
@@ -133,7 +132,7 @@ void SharedRun::step() {
     const SetWhileAlive stepping(scheduler->is_stepping);
     try {
       if (!run->step()) {
-        json_size = run->json_size();
+        static_cast<void>(run->tokens());  // throws the error of a text
         end();
       }
     } catch (...) {
@@ -289,7 +288,7 @@ gpt2_status gpt2_run_result(gpt2_run* run, gpt2_bytes** json) {
     do {
       shared->step();
     } while (!shared->is_finished);
-    return make_json(shared->json_size, [&] { return shared->run->json(); });
+    return make_bytes(shared->run->json().text());
   });
 }
 

@@ -221,12 +221,11 @@ gpt2_status gpt2_session_tokens(const gpt2_session* session, const gpt2_token** 
 gpt2_status gpt2_session_info(const gpt2_session* session, gpt2_bytes** json) {
   return guard_new(json, [&] {
     const gpt2::Session& sequence = checked(session).shared->session;
-    return make_json(1 << 8, [&] {
-      return gpt2::Json{{"position", sequence.position()},
-                        {"waiting", sequence.waiting()},
-                        {"capacity", sequence.capacity()},
-                        {"dropped", sequence.dropped()}};
-    });
+    const gpt2::Json info = {{"position", sequence.position()},
+                             {"waiting", sequence.waiting()},
+                             {"capacity", sequence.capacity()},
+                             {"dropped", sequence.dropped()}};
+    return make_bytes(info.text());
   });
 }
 
@@ -286,6 +285,6 @@ gpt2_status gpt2_compare(const gpt2_model* model_a, const gpt2_engine* engine_a,
     const auto found = gpt2::compare_perplexity(
         engine_for(model_a, engine_a), engine_for(model_b, engine_b),
         span_of(ids, n_ids, "the list of ids"), progress_of(on_progress, user));
-    return make_json(1 << 9, [&] { return comparison_json(found); });
+    return make_bytes(comparison_json(found).text());
   });
 }

@@ -20,7 +20,6 @@
 #include "gpt2/gpt2.h"
 #include "gpt2/model_files.h"
 #include "gpt2/types.h"
-#include "requests/answer/json_text.h"
 #include "requests/read/members.h"
 #include "requests/run/run.h"
 
@@ -161,16 +160,5 @@ using ResultPointer = std::unique_ptr<Result, FreeResult>;
 
 ResultPointer<gpt2_ids> make_ids(std::span<const TokenId> ids);
 ResultPointer<gpt2_bytes> make_bytes(std::string_view bytes);
-
-/// Returns the text of what `make` returns, whose text will have about this size. The JSON library
-/// allocates memory in destructors, which ends the process if there is none. So this function first
-/// makes sure, and throws std::bad_alloc otherwise, that there is memory enough.
-template <class Make>
-ResultPointer<gpt2_bytes> make_json(std::size_t size, const Make& make) {
-  constexpr std::size_t kTreeShare = 16, kLeast = 1 << 16;  // a tree is larger than its text
-  std::make_unique_for_overwrite<char[]>(kTreeShare * size + kLeast);
-  const JsonDocument<Json> json(make());
-  return make_bytes(json_text(json.root));
-}
 
 }  // namespace gpt2::c_api

@@ -68,7 +68,7 @@ std::vector<Json> records_of(const Engine& engine,
   std::vector<Json> records;
   for (const auto& vector : gpt2::embed(engine, texts, requests[0]->options)) {
     const std::size_t tokens = texts[records.size()].size();
-    records.push_back({{"tokens", tokens}, {"embedding", vector_json(vector, false)}});
+    records.push_back(Json{{"tokens", tokens}, {"embedding", vector_json(vector, false)}});
   }
   return records;
 }

@@ -173,7 +173,7 @@ class Summary {
 
   // A token in quotes, because most begin with a space.
   [[nodiscard]] std::string shown(TokenId id) const {
-    return of_.tokenizer ? printable(json_text(of_.tokenizer->bytes(id))) : std::to_string(id);
+    return of_.tokenizer ? printable(Json(of_.tokenizer->bytes(id)).text()) : std::to_string(id);
   }
 
   // As many tokens as there is room for, with their log-probabilities.
@@ -262,7 +262,7 @@ int inspect(const Arguments& arguments) {
   if (!settings.page.empty()) {
     write_page(settings.page, inspection_page(request, result, model));
   } else if (settings.as_json) {
-    write_stdout(json_text(inspection_json(request, result, model)) + '\n');
+    write_stdout(line_of(inspection_json(request, result, model)));
   } else {
     write_stdout(Summary(request, result, model).text());
   }

@@ -148,7 +148,7 @@ json request_of(const std::string& line, bool is_json, const std::optional<Token
   return request;
 }
 
-std::string line_of(const Json& value) { return json_text(value) + '\n'; }
+std::string line_of(const Json& value) { return value.text() + '\n'; }
 
 namespace {
 
@@ -196,7 +196,7 @@ void answer_lines(const std::string& file, const std::string& what,
     std::string text;
     for (const auto& error : errors) {
       failed += error ? 1 : 0;
-      text += line_of(error ? Json({{"error", *error}}) : *next++);
+      text += line_of(error ? Json{{"error", *error}} : *next++);
     }
     write_stdout(text);
   }

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/json_text.h"
 #include "gpt2/tokenizer.h"
-#include "requests/answer/json_text.h"
 
 // The input of commands: files that are read as a whole, and lines that are read in bounded memory
 // and answered with lines of JSON.
@@ -135,7 +135,7 @@ void for_each_group(const std::vector<Request>& requests, const Same& same, cons
   if (!group.empty()) answer(group);
 }
 
-/// Returns json_text(value) with a newline.
+/// Returns the value with a newline.
 [[nodiscard]] std::string line_of(const Json& value);
 
 /// Answers every line of a file with one line of JSON, in order and in bounded memory: groups of

@@ -151,10 +151,13 @@ void Call::begin_stream() {
 }
 
 void Call::write_event(const Json& event) {
-  has_names_ = event.contains("type");
-  const std::string name =
-      has_names_ ? concat("event: ", event["type"].get<std::string>(), "\n") : "";
-  reply_->write(concat(name, "data: ", json_text(event), "\n\n"));
+  // The type of an event of the responses API is its name, too. It comes first and is plain text.
+  constexpr std::string_view kType = R"({"type":")";
+  std::string_view name = event.text();
+  has_names_ = name.starts_with(kType);
+  name = name.substr(kType.size(), name.find('"', kType.size()) - kType.size());
+  reply_->write(
+      concat(has_names_ ? concat("event: ", name, "\n") : "", "data: ", event.text(), "\n\n"));
 }
 
 void Call::write_comment(std::string_view text) { reply_->write(concat(": ", text, "\n\n")); }
@@ -179,13 +182,13 @@ void Call::answer_error(std::exception_ptr error) {
   try {
     std::rethrow_exception(error);
   } catch (const Error& caught) {
-    send_error(400, json_text(error_json(caught)));
+    send_error(400, error_json(caught).text());
   } catch (const std::bad_alloc&) {
     send_error(503, kOutOfMemory);
   } catch (const ServerEnds& caught) {
-    send_error(503, json_text(error_json(caught.what(), "server_error", "overloaded")));
+    send_error(503, error_json(caught.what(), "server_error", "overloaded").text());
   } catch (const std::exception& caught) {
-    send_error(500, json_text(error_json(caught.what(), "server_error")));
+    send_error(500, error_json(caught.what(), "server_error").text());
   }
 }
 
@@ -235,9 +238,9 @@ bool Job::advance() {
     call_->end_stream();
     return true;
   }
-  Json answer = run_->json();
+  const Json answer = run_->json();
   if (answer.is_string()) {
-    call_->send({.body = std::move(answer.get_ref<std::string&>()),
+    call_->send({.body = nlohmann::json::parse(answer.text()).get<std::string>(),
                  .content_type = "text/html; charset=utf-8"});
   } else {
     call_->send(200, answer);

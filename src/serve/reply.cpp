@@ -1,7 +1,6 @@
 #include "serve/reply.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "requests/answer/completion.h"
@@ -9,7 +8,7 @@
 namespace gpt2::serve {
 
 HttpAnswer json_answer(int status, const Json& body) {
-  return {.status = status, .body = json_text(body) + '\n'};
+  return {.status = status, .body = body.text() + '\n'};
 }
 
 HttpAnswer error_answer(int status, const std::string& message) {

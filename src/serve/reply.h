@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "requests/answer/json_text.h"
+#include "base/json_text.h"
 
 namespace gpt2::serve {
 

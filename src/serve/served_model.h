@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/json_text.h"
 #include "gpt2/engine.h"
 #include "gpt2/scheduler.h"
 #include "gpt2/tokenizer.h"
-#include "requests/answer/json_text.h"
 #include "requests/read/completion_request.h"
 
 namespace gpt2::serve {
@@ -42,7 +42,7 @@ struct ServedModel {
   /// the dialog form, it would make the same tokens.
   [[nodiscard]] bool has_unused_chat_template() const {
     return chat == ChatForm::transcript && tokenizer_info.is_object() &&
-           !tokenizer_info["chat_template"].is_null();
+           !tokenizer_info.text().ends_with(R"("chat_template":null})");
   }
 
   [[nodiscard]] RequestContext context() const {

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/seconds_since.h"
-#include "requests/answer/json_text.h"
 
 namespace gpt2::serve {
 namespace {
@@ -31,16 +30,17 @@ std::string time_text(std::chrono::system_clock::time_point time) {
 std::string log_line(const HttpRecord& record) {
   constexpr std::size_t kMaxPath = 200;
   const double microseconds = seconds_since(record.begin) * 1e6;
-  const Json json = {{"time", time_text(std::chrono::system_clock::now())},
-                     {"id", record.id},
-                     {"client", record.client},
-                     {"method", record.method.substr(0, kMaxPath)},
-                     {"path", record.path.substr(0, kMaxPath)},
-                     {"status", record.status},
-                     {"complete", record.is_complete},
-                     {"seconds", static_cast<double>(static_cast<long>(microseconds)) / 1e6}};
+  const nlohmann::ordered_json json = {
+      {"time", time_text(std::chrono::system_clock::now())},
+      {"id", record.id},
+      {"client", record.client},
+      {"method", record.method.substr(0, kMaxPath)},
+      {"path", record.path.substr(0, kMaxPath)},
+      {"status", record.status},
+      {"complete", record.is_complete},
+      {"seconds", static_cast<double>(static_cast<long>(microseconds)) / 1e6}};
   // In ASCII, because a path may have characters that control a terminal.
-  return json.dump(-1, ' ', true, Json::error_handler_t::replace) + '\n';
+  return json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
 constexpr std::chrono::seconds kFarewell{1};  // for sending the errors at the end

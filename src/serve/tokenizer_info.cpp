@@ -20,8 +20,8 @@ Json text_of(const nlohmann::json& settings, const char* name) {
   return value.is_string() ? Json(value.get_ref<const std::string&>()) : Json();
 }
 
-std::string text_of(const Tokenizer& tokenizer, TokenId id) {
-  return std::string(tokenizer.bytes(id));
+Json text_of(const Tokenizer& tokenizer, std::optional<TokenId> id) {
+  return id ? Json(tokenizer.bytes(*id)) : Json();
 }
 
 }  // namespace
@@ -32,17 +32,14 @@ Json tokenizer_info(const std::optional<Tokenizer>& tokenizer, const Config& con
   JsonDocument<nlohmann::json> settings;
   const auto file = directory_of(path) / "tokenizer_config.json";
   if (is_there(file)) parse_object(settings.root, read_file(file, kMaxBytes), file.string());
-  Json info = {{"tokenizer_class", text_of(settings.root, "tokenizer_class")},
-               {"bos_token", nullptr},
-               {"eos_token", nullptr},
-               {"pad_token", text_of(settings.root, "pad_token")},
-               {"chat_template", text_of(settings.root, "chat_template")}};
   const auto bos = config.bos_token_id ? config.bos_token_id : tokenizer->bos_token();
-  if (bos) info["bos_token"] = text_of(*tokenizer, *bos);
-  if (const auto eos = tokenizer->end_of_text()) info["eos_token"] = text_of(*tokenizer, *eos);
   const auto chat = directory_of(path) / "chat_template.jinja";
-  if (is_there(chat)) info["chat_template"] = read_file(chat, kMaxBytes);
-  return info;
+  return {{"tokenizer_class", text_of(settings.root, "tokenizer_class")},
+          {"bos_token", text_of(*tokenizer, bos)},
+          {"eos_token", text_of(*tokenizer, tokenizer->end_of_text())},
+          {"pad_token", text_of(settings.root, "pad_token")},
+          {"chat_template", is_there(chat) ? Json(read_file(chat, kMaxBytes))
+                                           : text_of(settings.root, "chat_template")}};
 }
 
 }  // namespace gpt2::serve

@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/json_text.h"
 #include "gpt2/config.h"
 #include "gpt2/tokenizer.h"
-#include "requests/answer/json_text.h"
 
 namespace gpt2::serve {
 

@@ -33,7 +33,7 @@ namespace {
 
 std::string text;
 
-void write(const Json& json) { text = json_text(json); }
+void write(const Json& json) { text = json.text(); }
 
 /// Calls f, and returns what it returns, or 0 if it throws.
 template <class F>
@@ -102,11 +102,11 @@ RunEvents events_of(PageRun& run) {
   RunEvents events;
   events.on_piece = [&run](std::size_t index, const CompletionPiece& piece) {
     Json event = {{"index", index}, {"text", piece.text}};
-    if (piece.token) event["token_id"] = *piece.token;
-    run.events.push_back(std::move(event));
+    if (piece.token) event.add("token_id", *piece.token);
+    run.events.push_back(event);
     return true;
   };
-  events.on_progress = [&run](double share) { run.events.push_back({{"progress", share}}); };
+  events.on_progress = [&run](double share) { run.events.push_back(Json{{"progress", share}}); };
   return events;
 }
 
@@ -183,7 +183,7 @@ extern "C" {
     const bool goes_on = run->run->step();
     Json news = {{"events", std::exchange(run->events, Json::array())},
                  {"parts", run->run->take_parts()}};
-    if (!goes_on) news["answer"] = run->run->json();
+    if (!goes_on) news.add("answer", run->run->json());
     write(news);
     return goes_on ? 1 : 2;
   });

@@ -1,13 +1,20 @@
-// Lets each allocation fail in turn, in calls of the C interface: operator new, malloc and its kin,
-// and mmap. Each call must then return an error that names the cause, or do without the memory, and
-// everything that it allocated must be freed. Functions that write JSON are left out, because the
-// JSON library allocates memory in destructors; they make sure beforehand that there is enough.
+// Lets each allocation fail in turn, alone or with all that follow, in calls of the C interface:
+// operator new, malloc and its kin, and mmap. Each call must then return an error that names the
+// cause, or do without the memory, and everything that it allocated must be freed. The function
+// that reads a generation config is left out, because the JSON library allocates memory in
+// destructors.
 //
 // The engine has one thread, so that a call makes the same allocations every time.
+#include <malloc.h>
+#include <sys/resource.h>
+
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "gpt2/gpt2.h"
 #include "support/allocation_hooks.h"
@@ -33,16 +40,17 @@ bool has_told_cause(gpt2_status status) {
 }
 
 // Repeats `work`, which returns its status and frees what it makes, with the first allocation
-// failing, the second, and so on, until it succeeds without a failure. `work` must not contain
-// Catch's macros, because they allocate.
+// failing, the second, and so on, until it succeeds without a failure; of many allocations, every
+// hundredth. `work` must not contain Catch's macros, because they allocate.
 template <class Work>
-void fail_each_allocation(const char* name, const Work& work) {
-  INFO(name);
+void fail_each_allocation(const char* name, const Work& work, bool and_later_ones = false) {
+  INFO(name << (and_later_ones ? ", and all later ones" : ""));
+  later_calls_fail = and_later_ones;
   std::size_t reported = 0;
   const gpt2_status first = work();  // allocates what is made once and kept
   INFO(gpt2_last_error());
   REQUIRE(first == GPT2_OK);
-  for (std::size_t n = 1;; ++n) {
+  for (std::size_t n = 1;; n += 1 + n / 100) {
     failing_call = n;
     const std::ptrdiff_t before = in_use;
     gpt2_status status = GPT2_OK;
@@ -89,10 +97,11 @@ gpt2_status encode_and_decode() {
   return status;
 }
 
-// Steps the run, if it could be made, to its end, and frees it.
+// Waits for the answer of the run, if it could be made, and frees it.
 gpt2_status finish(gpt2_status status, gpt2_run* run) {
-  std::int32_t more = 1;
-  while (status == GPT2_OK && more) status = gpt2_run_step(run, &more);
+  gpt2_bytes* answer = nullptr;
+  if (status == GPT2_OK) status = gpt2_run_result(run, &answer);
+  gpt2_free(answer);
   gpt2_run_free(run);
   return status;
 }
@@ -127,6 +136,15 @@ gpt2_status run_of(const char* kind, const char* request) {
   return status;
 }
 
+// Returns what a function that makes a JSON text returns, and frees the text.
+template <class Make>
+gpt2_status describe(const Make& make) {
+  gpt2_bytes* json = nullptr;
+  const gpt2_status status = make(&json);
+  gpt2_free(json);
+  return status;
+}
+
 gpt2_status observe() {
   gpt2_session* session = nullptr;
   gpt2_observer observer = {};
@@ -152,9 +170,55 @@ gpt2_status save_and_load(const char* path) {
   return status;
 }
 
+// The bytes that the process has mapped.
+std::size_t mapped_bytes() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+struct Asked {
+  const char* kind;
+  const char* request;
+};
+
+constexpr Asked kRuns[] = {
+    {"generate", R"({"prompt": ["Once upon", "The"], "n": 2, "max_new_tokens": 5, "logprobs": 2})"},
+    {"generate", R"({"prompt": "Once", "num_beams": 4, "max_new_tokens": 5})"},
+    {"completions", R"({"prompt": "Once", "max_tokens": 4, "logprobs": 2, "echo": true,
+                        "return_token_ids": true, "seed": 1})"},
+    {"chat", R"({"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4,
+                 "logprobs": true, "top_logprobs": 2})"},
+    {"responses", R"({"input": "Hi", "max_output_tokens": 4})"},
+    {"embeddings", R"({"input": "Once"})"},
+    {"score", R"({"texts": ["Once upon", "The cat"], "logprobs": 2})"},
+    {"choices", R"({"context": "The", "choices": [" cat", " dog"]})"},
+    {"inspect", R"({"prompt": "Once upon", "skip_head": ["1.1"]})"},
+    {"inspect_page", R"({"prompt": "Once upon"})"},
+    {"tokenize", R"({"prompt": "Once upon", "offsets": true})"},
+    {"detokenize", R"({"tokens": [1, 2]})"},
+};
+
+// Runs the request with less and less memory beyond what the process has mapped.
+void sink_limit(const Asked& asked) {
+  constexpr std::size_t kMost = 32 << 20, kLeast = 1 << 12;
+  for (std::size_t more = kMost; more >= kLeast; more /= 2) {
+    malloc_trim(0);
+    rlimit limit = {};
+    getrlimit(RLIMIT_AS, &limit);
+    const rlim_t before = std::exchange(limit.rlim_cur, mapped_bytes() + more);
+    setrlimit(RLIMIT_AS, &limit);
+    const gpt2_status status = run_of(asked.kind, asked.request);
+    limit.rlim_cur = before;
+    setrlimit(RLIMIT_AS, &limit);
+    INFO(asked.kind << " with " << more << " bytes: " << gpt2_last_error());
+    CHECK((status == GPT2_OK || (status == GPT2_OUT_OF_MEMORY && more < kMost)));
+  }
+}
+
 }  // namespace
 
-TEST_CASE("every failing allocation is an error and leaks nothing") {
+TEST_CASE("every failing allocation is an error and leaks nothing, and so is a limit") {
   REQUIRE(gpt2_model_load(kModel, nullptr, nullptr, nullptr, &model) == GPT2_OK);
   REQUIRE(gpt2_tokenizer_load(kModel, &tokenizer) == GPT2_OK);
   REQUIRE(gpt2_engine_new(model, R"({"threads": 1})", &engine) == GPT2_OK);
@@ -173,20 +237,16 @@ TEST_CASE("every failing allocation is an error and leaks nothing") {
   });
   fail_each_allocation("encode and decode", encode_and_decode);
   fail_each_allocation("run in a session", run_in_session);
-  fail_each_allocation("generate", [] {
-    return run_of("generate", R"({"prompt": ["Once upon", "The"], "n": 2, "max_new_tokens": 5})");
+  fail_each_allocation("run in a session", run_in_session, /*and_later_ones=*/true);
+  for (const Asked& asked : kRuns) {
+    const auto run = [&] { return run_of(asked.kind, asked.request); };
+    fail_each_allocation(asked.request, run);
+    fail_each_allocation(asked.request, run, /*and_later_ones=*/true);
+  }
+  fail_each_allocation("describe", [] { return describe(gpt2_describe); });
+  fail_each_allocation("model_info", [] {
+    return describe([](gpt2_bytes** json) { return gpt2_model_info(model, json); });
   });
-  fail_each_allocation("beam search", [] {
-    return run_of("generate", R"({"prompt": "Once", "num_beams": 4, "max_new_tokens": 5})");
-  });
-  fail_each_allocation("embeddings", [] { return run_of("embeddings", R"({"input": "Once"})"); });
-  fail_each_allocation("score", [] {
-    return run_of("score", R"({"texts": ["Once upon", "The cat"], "logprobs": 2})");
-  });
-  fail_each_allocation("choices", [] {
-    return run_of("choices", R"({"context": "The", "choices": [" cat", " dog"]})");
-  });
-  fail_each_allocation("inspect", [] { return run_of("inspect", R"({"prompt": "Once upon"})"); });
   fail_each_allocation("observe", observe);
   fail_each_allocation("save and load a session", [&] { return save_and_load(state.c_str()); });
   fail_each_allocation("embed", [] {
@@ -198,6 +258,14 @@ TEST_CASE("every failing allocation is an error and leaks nothing") {
     return make_and_free(gpt2_sampler_free, gpt2_sampler_new, R"({"suppress_tokens": [1, 2]})",
                          std::size_t{100}, nullptr, nullptr);
   });
+
+  // A prompt that is long, so that its answer takes some memory.
+  std::string prompt = R"({"prompt": [1)";
+  for (int i = 0; i < 150; ++i) prompt += ",5";
+  const std::string inspection = prompt + "]}";
+  std::vector<Asked> runs(std::begin(kRuns), std::end(kRuns));
+  runs.push_back({"inspect", inspection.c_str()});
+  for (const Asked& asked : runs) sink_limit(asked);
   gpt2_engine_free(engine);
   gpt2_tokenizer_free(tokenizer);
   gpt2_model_free(model);

@@ -1,11 +1,8 @@
 // Tests gpt2 generate --json: one JSON object for each text, on one line.
 #include <algorithm>
 #include <csignal>
-#include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
-#include "requests/answer/json_text.h"
 #include "support/alphabet_model.h"
 #include "support/catch.h"
 #include "support/command.h"
@@ -182,14 +179,6 @@ TEST_CASE("a log-probability is written with the digits of a float") {
     CHECK((first == std::string::npos || digits.size() - first <= 9));
   }
   CHECK(numbers == 20 * 10);
-}
-
-TEST_CASE("numbers in JSON have as few digits as they need") {
-  const double inf = std::numeric_limits<double>::infinity();
-  const Json numbers = {short_number(3.2536273f), 0.1, 3.0, -0.0, 1e-5, 1e300, 1.0 / 3, inf, 7};
-  CHECK(json_text({{"a", numbers}, {"b", Json::object()}, {"c\xff", {"\n", true}}}) ==
-        "{\"a\":[3.2536273,0.1,3.0,-0.0,1e-05,1e+300,0.3333333333333333,null,7],\"b\":{},"
-        "\"c\xef\xbf\xbd\":[\"\\n\",true]}");
 }
 
 TEST_CASE("with --tokens, log-probabilities come without texts") {

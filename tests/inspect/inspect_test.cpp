@@ -292,7 +292,7 @@ std::string report_of(const Engine& engine, const std::vector<TokenId>& ids) {
   const InspectionRequest request = {.tokens = ids, .with_attention = false};
   const std::optional<Tokenizer> none;
   return inspection_json(request, run_inspection(engine, request), {"", engine.model(), none})
-      .dump();
+      .text();
 }
 
 }  // namespace

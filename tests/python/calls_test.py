@@ -319,6 +319,41 @@ class ThreadTest(ModelTest):
         self.assertGreater(count, 1000)
 
 
+class MemoryTest(unittest.TestCase):
+    @unittest.skipUnless(sys.platform == "linux", "needs a limit of memory")
+    def test_a_run_without_enough_memory_raises_memory_error(self):
+        """With less and less memory beyond what the process has mapped."""
+        code = f"""if True:
+            import ctypes, gpt2cpp, resource
+            from gpt2cpp._runs import new_run
+            model = gpt2cpp.Model({MODEL!r}, threads=1)
+            ids, hi = [5] * 100, [{{"role": "user", "content": "Hi"}}]
+            failed = set()
+            for kind, request in [
+                    ("generate", {{"prompt": ids, "max_new_tokens": 9, "logprobs": 5}}),
+                    ("generate", {{"prompt": ids, "max_new_tokens": 9, "num_beams": 9}}),
+                    ("completions", {{"prompt": ids, "echo": True, "logprobs": 5}}),
+                    ("chat", {{"messages": hi, "logprobs": True}}), ("responses", {{"input": "Hi"}}),
+                    ("embeddings", {{"input": ids}}), ("score", {{"texts": [ids], "logprobs": 9}}),
+                    ("choices", {{"context": ids, "choices": [" a", " b"]}}),
+                    ("inspect", {{"prompt": ids * 4}}), ("inspect_page", {{"prompt": ids}}),
+                    ("tokenize", {{"prompt": "Once " * 9999}}), ("detokenize", {{"tokens": ids}})]:
+                for size in range(24, 11, -2):
+                    ctypes.CDLL(None).malloc_trim(0)
+                    with open("/proc/self/statm") as file:
+                        mapped = int(file.read().split()[0]) * resource.getpagesize()
+                    limit = mapped + (1 << size)
+                    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+                    try:
+                        new_run(model, kind, None, **request).result()
+                    except MemoryError:
+                        failed.add(kind)
+                    finally:
+                        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+            print("inspect" in failed)"""
+        self.assertEqual(support.python(code), "True\n")
+
+
 class StreamTest(ModelTest):
     def test_pieces_are_the_text(self):
         threads = threading.active_count()

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gpt2/embed.h"
-#include "requests/answer/json_text.h"
+#include "requests/answer/logprobs.h"
 #include "support/catch.h"
 #include "support/openai.h"
 #include "support/requests.h"

@@ -1,8 +1,8 @@
 // Defines the C library's allocation functions, counts the calls of all threads, and passes them on
-// to the C library. It can also let one of the calls fail. It cannot see memory that the C library
-// maps for itself, such as the stack of a new thread. A program must include this file in one of
-// its source files only, and cannot be built with sanitizers, because they replace the same
-// functions.
+// to the C library. It can also let one of the calls fail, or all from one on. It cannot see memory
+// that the C library maps for itself, such as the stack of a new thread. A program must include
+// this file in one of its source files only, and cannot be built with sanitizers, because they
+// replace the same functions.
 #pragma once
 
 #include <dlfcn.h>
@@ -24,9 +24,10 @@ namespace gpt2::test {
 
 inline std::atomic<bool> counting{false};
 inline std::atomic<std::size_t> calls{0};
-inline std::atomic<std::size_t> failing_call{0};  // 1 is the first call; 0: none fails
-inline std::atomic<std::ptrdiff_t> in_use{0};     // the number of allocations that have not been
-                                                  // freed
+inline std::atomic<std::size_t> failing_call{0};   // 1 is the first call; 0: none fails
+inline std::atomic<bool> later_calls_fail{false};  // whether those after failing_call fail, too
+inline std::atomic<std::ptrdiff_t> in_use{0};      // the number of allocations that have not been
+                                                   // freed
 
 // dlsym may call calloc before it has found calloc. Such calls get memory from this buffer, which
 // is never freed.
@@ -89,12 +90,18 @@ inline bool starts_threads(const void* caller) {
   return std::ranges::any_of(ranges, [at](Range r) { return r.begin <= at && at < r.end; });
 }
 
+// Counts a call. Returns whether it is to fail.
+inline bool fails_now() {
+  const std::size_t call = ++calls;
+  return call == failing_call || (later_calls_fail && failing_call != 0 && call > failing_call);
+}
+
 // Calls the C library's own function `name` with the arguments, counts the call, which comes from
 // the address `caller`, and returns the result or, if this call is to fail, `failure`.
 template <class Result, class... Arguments>
 Result hook(const void* caller, std::atomic<Result (*)(Arguments...)>& cached, const char* name,
             std::type_identity_t<Result> failure, std::type_identity_t<Arguments>... arguments) {
-  if (counting && !starts_threads(caller) && ++calls == failing_call) {
+  if (counting && !starts_threads(caller) && fails_now()) {
     errno = ENOMEM;
     return failure;
   }

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "requests/answer/json_text.h"
 #include "support/alphabet_model.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
@@ -11,7 +10,7 @@
 namespace gpt2::test {
 namespace {
 
-json plain(const Json& value) { return json::parse(json_text(value)); }
+json plain(const Json& value) { return json::parse(value.text()); }
 
 }  // namespace
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
@@ -44,21 +43,18 @@ bool may_become_record(std::string_view text) {
 }
 
 void add_sample(Json& record, const RecordHead& head) {
-  if (head.custom_id) record["custom_id"] = *head.custom_id;
+  if (head.custom_id) record.add("custom_id", *head.custom_id);
   if (head.samples == 1) return;
-  record["sample"] = head.sample;
-  record["samples"] = head.samples;
+  record.add({{"sample", head.sample}, {"samples", head.samples}});
 }
 
 }  // namespace
 
-std::string answer_record_json(const RecordHead& head, Json answer) {
+std::string answer_record_json(const RecordHead& head, const Json& answer) {
   Json record = {{"line", head.line}, {"id", head.id}};
   add_sample(record, head);
-  if (head.lost_bytes != 0) record["lost_bytes"] = head.lost_bytes;
-  if (!answer.is_object()) answer = {{"page", std::move(answer)}};
-  answer.erase("id");
-  record.update(answer);
+  if (head.lost_bytes != 0) record.add("lost_bytes", head.lost_bytes);
+  record.add_members_of(answer.is_object() ? answer : Json{{"page", answer}});
   return line_of(record);
 }
 
@@ -72,10 +68,10 @@ std::string error_record_json(const RecordHead& head, const std::string& error) 
 // error, the response comes next, so that the first bytes show it.
 std::string response_record_json(const RecordHead& head, int status, const Json& body) {
   Json record = {{"line", head.line}, {"id", head.id}};
-  if (status == 200) record["custom_id"] = nullptr;  // its place
-  record["response"] = {{"status_code", status}, {"request_id", head.id}, {"body", body}};
-  record["custom_id"] = head.custom_id ? Json(*head.custom_id) : Json();
-  record["error"] = nullptr;
+  if (status == 200) record.add("custom_id", head.custom_id);
+  record.add("response", {{"status_code", status}, {"request_id", head.id}, {"body", body}});
+  if (status != 200) record.add("custom_id", head.custom_id);
+  record.add("error", nullptr);
   return line_of(record);
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/json_text.h"
 #include "cli/lines.h"
-#include "requests/answer/json_text.h"
 
 namespace gpt2::cli {
 
@@ -23,7 +23,7 @@ struct RecordHead {
 
 /// Returns the record of a text or of the answer to a line, with its newline: the members of the
 /// answer but for its "id" or, if it is a JSON string, this as the "page".
-[[nodiscard]] std::string answer_record_json(const RecordHead& head, Json answer);
+[[nodiscard]] std::string answer_record_json(const RecordHead& head, const Json& answer);
 
 /// Returns the record of a line in OpenAI's format, with its newline: the answer to its request.
 [[nodiscard]] std::string response_record_json(const RecordHead& head, int status,

@@ -3,7 +3,6 @@
 #include <deque>
 #include <exception>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -204,7 +203,9 @@ void BatchRun::begin_run(Work& work) {
       work.choices.push_back(std::move(choice));
     };
   }
+  // In our own format, the record has an id of its own.
   const AnswerHead head = {.id = request.kind->id_prefix + work.head.id,
+                           .shows_id = of_.settings.openai,
                            .model = of_.settings.model.name};
   work.run = make_run(*request.kind, request.read, {of_.engine, scheduler_, of_.tokenizer, head},
                       std::move(events));

@@ -136,10 +136,10 @@ class TextsOutput {
   [[nodiscard]] std::string json(const CompletionRequest& request,
                                  const CompletionChoice& choice) const {
     Json object = {{"model", settings_.model.path.string()}};
-    if (tokenizer_) object["prompt"] = prompt_;
-    object["prompt_token_ids"] = request.prompts[0].tokens;
+    if (tokenizer_) object.add("prompt", prompt_);
+    object.add("prompt_token_ids", request.prompts[0].tokens);
     add_text(object, request, tokenizer_, choice, /*with_seed=*/true);
-    if (settings_.stats) object["stats"] = stats_json(choice.result);
+    if (settings_.stats) object.add("stats", stats_json(choice.result));
     return line_of(object);
   }
 

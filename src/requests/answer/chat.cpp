@@ -1,9 +1,7 @@
 #include "requests/answer/chat.h"
 
-#include <optional>
 #include <set>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,24 +9,9 @@ namespace gpt2 {
 namespace {
 
 Json top_json(const Tokenizer& tokenizer, TokenId id, float logprob) {
-  const std::string_view bytes = tokenizer.bytes(id);
   Json numbers = Json::array();
-  for (const char byte : bytes) numbers.push_back(static_cast<unsigned char>(byte));
-  return {{"token", token_text(tokenizer, id)},
-          {"logprob", logprob_number(logprob)},
-          {"bytes", numbers}};
-}
-
-// A part of a stream.
-Json chat_chunk_json(const AnswerHead& head, std::size_t index, const Json& delta,
-                     const Json& logprobs, std::optional<FinishReason> reason) {
-  Json answer = head_json(head, "chat.completion.chunk");
-  answer["choices"] =
-      Json::array({{{"index", index},
-                    {"delta", delta},
-                    {"logprobs", logprobs},
-                    {"finish_reason", reason ? Json(finish_reason_of(*reason)) : Json()}}});
-  return answer;
+  for (const char byte : tokenizer.bytes(id)) numbers.push_back(static_cast<unsigned char>(byte));
+  return {{"token", token_text(tokenizer, id)}, {"logprob", logprob}, {"bytes", numbers}};
 }
 
 // The log-probabilities of tokens in the form of the chat API.
@@ -37,9 +20,10 @@ Json chat_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenId> tok
   Json content = Json::array();
   for (std::size_t i = 0; i < scores.size(); ++i) {
     Json token = top_json(tokenizer, tokens[i], scores[i].logprob);
-    Json& top = token["top_logprobs"] = Json::array();
+    Json top = Json::array();
     for (const auto& [id, logprob] : scores[i].top) top.push_back(top_json(tokenizer, id, logprob));
-    content.push_back(std::move(token));
+    token.add("top_logprobs", top);
+    content.push_back(token);
   }
   return {{"content", content}, {"refusal", nullptr}};
 }
@@ -52,40 +36,56 @@ class ChatAnswer : public AnswerForm {
   [[nodiscard]] Json whole(const CompletionRequest& request,
                            const std::vector<CompletedPrompt>& prompts) const override {
     Json list = Json::array();
+    std::size_t index = 0;
     for (const CompletionChoice& choice : prompts.front().choices) {
       const GenerationResult& result = choice.result;
-      list.push_back(
-          {{"index", list.size()},
-           {"message",
-            {{"role", "assistant"}, {"content", chat_content(choice.text)}, {"refusal", nullptr}}},
-           {"logprobs", request.with_logprobs
-                            ? chat_logprobs_json(tokenizer_, drawn_tokens(result), result.logprobs)
-                            : Json()},
-           {"finish_reason", finish_reason_of(result.finish_reason)}});
+      list.push_back(Json{
+          {"index", index++},
+          {"message",
+           {{"role", "assistant"}, {"content", chat_content(choice.text)}, {"refusal", nullptr}}},
+          {"logprobs", request.with_logprobs
+                           ? chat_logprobs_json(tokenizer_, drawn_tokens(result), result.logprobs)
+                           : Json()},
+          {"finish_reason", finish_reason_of(result.finish_reason)}});
     }
-    return answer_json(head_, "chat.completion", std::move(list), prompts);
+    return answer_json(head_, "chat.completion", list, prompts);
   }
 
-  [[nodiscard]] Json begin(std::size_t index, const CompletionRequest&,
-                           const CompletedPrompt&) override {
-    const Json delta = {{"role", "assistant"}, {"content", ""}, {"refusal", nullptr}};
-    return chat_chunk_json(head_, index, delta, nullptr, {});
+  [[nodiscard]] std::vector<Json> begin(std::size_t index, const CompletionRequest&,
+                                        const CompletedPrompt&) override {
+    return {chunk(index, {{"role", "assistant"}, {"content", ""}, {"refusal", nullptr}})};
   }
 
-  [[nodiscard]] Json part(std::size_t index, const std::string& text,
-                          std::span<const TokenId> tokens,
-                          std::span<const TokenLogprob> scores, bool) override {
+  [[nodiscard]] std::vector<Json> part(std::size_t index, const std::string& text,
+                                       std::span<const TokenId> tokens,
+                                       std::span<const TokenLogprob> scores, bool) override {
     const bool is_first = !text.empty() && begun_.insert(index).second;
     const Json logprobs = scores.empty() ? Json() : chat_logprobs_json(tokenizer_, tokens, scores);
-    const Json delta = {{"content", is_first ? chat_content(text) : text}};
-    return chat_chunk_json(head_, index, delta, logprobs, {});
+    return {chunk(index, {{"content", is_first ? chat_content(text) : text}}, logprobs)};
   }
 
-  [[nodiscard]] Json end(std::size_t index, FinishReason reason, std::size_t) override {
-    return chat_chunk_json(head_, index, Json::object(), nullptr, reason);
+  [[nodiscard]] std::vector<Json> end(std::size_t index, FinishReason reason,
+                                      std::size_t) override {
+    return {chunk(index, Json::object(), nullptr, finish_reason_of(reason))};
+  }
+
+  [[nodiscard]] Json usage(std::span<const CompletedPrompt> prompts) const override {
+    return answer_json(head_, kChunk, Json::array(), prompts);
   }
 
  private:
+  // Returns a part of a stream. The last part of a choice has a reason why it ended.
+  [[nodiscard]] Json chunk(std::size_t index, const Json& delta, const Json& logprobs = nullptr,
+                           const Json& reason = nullptr) const {
+    Json answer = head_json(head_, kChunk);
+    answer.add("choices", Json::array({{{"index", index},
+                                        {"delta", delta},
+                                        {"logprobs", logprobs},
+                                        {"finish_reason", reason}}}));
+    return answer;
+  }
+
+  static constexpr const char* kChunk = "chat.completion.chunk";
   const AnswerHead head_;
   const Tokenizer tokenizer_;
   std::set<std::size_t> begun_;  // the choices of which text was sent

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/fail.h"
@@ -14,25 +15,20 @@
 namespace gpt2 {
 namespace {
 
-// The likeliest tokens and the token itself, by their texts.
-Json top_json(const Tokenizer& tokenizer, TokenId id, const TokenLogprob& score) {
+// Returns what `value` makes of the likeliest tokens and of the token itself, by their texts. Of
+// tokens with the same text, the first one counts.
+template <class Value>
+Json top_json(const Tokenizer& tokenizer, TokenId id, const TokenLogprob& score,
+              const Value& value) {
   if (score.top.empty()) return nullptr;
   Json top = Json::object();
-  for (const auto& [other, logprob] : score.top) {
-    top.emplace(token_text(tokenizer, other), logprob_number(logprob));
-  }
-  top.emplace(token_text(tokenizer, id), logprob_number(score.logprob));
-  return top;
-}
-
-// The ids of the tokens in top_json().
-Json top_ids_json(const Tokenizer& tokenizer, TokenId id, const TokenLogprob& score) {
-  if (score.top.empty()) return nullptr;
-  Json top = Json::object();
-  for (const auto& [other, logprob] : score.top) {
-    top.emplace(token_text(tokenizer, other), other);
-  }
-  top.emplace(token_text(tokenizer, id), id);
+  std::set<std::string> texts;
+  const auto add = [&](TokenId token, float logprob) {
+    const std::string text = token_text(tokenizer, token);
+    if (texts.insert(text).second) top.add(text, value(token, logprob));
+  };
+  for (const auto& [other, logprob] : score.top) add(other, logprob);
+  add(id, score.logprob);
   return top;
 }
 
@@ -44,7 +40,9 @@ class LogprobLists {
         text_(tokenizer),
         skip_special_tokens_(request.options.skip_special_tokens),
         with_token_ids_(request.with_token_ids),
-        with_top_(request.options.top_logprobs.value_or(0) > 0) {}
+        with_top_(request.options.top_logprobs.value_or(0) > 0) {
+    clear();
+  }
 
   // Counts the characters of the prompt, of which an empty prompt has none. If the prompt has
   // log-probabilities, appends its tokens.
@@ -58,6 +56,7 @@ class LogprobLists {
   [[nodiscard]] Json take();
 
  private:
+  void clear() { tokens_ = logprobs_ = top_ = offsets_ = top_ids_ = Json::array(); }
   void append_row(TokenId token, const TokenLogprob& score, std::size_t place);
   std::size_t skip(TokenId token);
 
@@ -65,10 +64,10 @@ class LogprobLists {
   Detokenizer text_;
   const bool skip_special_tokens_;
   const bool with_token_ids_;
-  const bool with_top_;  // whether there are likeliest tokens
+  const bool with_top_;     // whether there are likeliest tokens
   std::size_t offset_ = 0;  // in characters, from the beginning of the prompt
   std::string last_ = {};   // the bytes so far of the last character
-  std::vector<Json> rows_ = {};
+  Json tokens_, logprobs_, top_, offsets_, top_ids_;
 };
 
 void LogprobLists::begin(const CompletedPrompt& prompt) {
@@ -104,25 +103,26 @@ std::size_t LogprobLists::skip(TokenId token) {
 }
 
 void LogprobLists::append_row(TokenId token, const TokenLogprob& score, std::size_t place) {
-  Json& row = rows_.emplace_back();
-  row["tokens"] = token_text(tokenizer_, token);
-  row["token_logprobs"] = logprob_number(score.logprob);
-  row["top_logprobs"] = top_json(tokenizer_, token, score);
-  row["text_offset"] = place;
-  if (with_token_ids_) row["top_token_ids"] = top_ids_json(tokenizer_, token, score);
+  tokens_.push_back(token_text(tokenizer_, token));
+  logprobs_.push_back(score.logprob);
+  if (with_top_) {
+    top_.push_back(
+        top_json(tokenizer_, token, score, [](TokenId, float logprob) { return Json(logprob); }));
+  }
+  offsets_.push_back(place);
+  if (with_token_ids_) {
+    top_ids_.push_back(
+        top_json(tokenizer_, token, score, [](TokenId id, float) { return Json(id); }));
+  }
 }
 
 Json LogprobLists::take() {
-  Json lists;
-  for (const char* const name : {"tokens", "token_logprobs", "top_logprobs", "text_offset"}) {
-    lists[name] = Json::array();
-  }
-  if (with_token_ids_) lists["top_token_ids"] = Json::array();
-  for (Json& row : rows_) {
-    for (auto& [name, value] : row.items()) lists[name].push_back(std::move(value));
-  }
-  rows_.clear();
-  if (!with_top_) lists["top_logprobs"] = nullptr;
+  Json lists = {{"tokens", tokens_},
+                {"token_logprobs", logprobs_},
+                {"top_logprobs", with_top_ ? top_ : Json()},
+                {"text_offset", offsets_}};
+  if (with_token_ids_) lists.add("top_token_ids", top_ids_);
+  clear();
   return lists;
 }
 
@@ -151,22 +151,13 @@ Json choice_json(const std::string& text, std::size_t index, const Json& logprob
 
 // Adds the ids of tokens to a choice of an answer, by the names that vLLM gives them.
 void add_token_ids(Json& choice, std::span<const TokenId> prompt, std::span<const TokenId> tokens) {
-  if (!prompt.empty()) choice["prompt_token_ids"] = prompt;
-  choice["token_ids"] = tokens;
+  if (!prompt.empty()) choice.add("prompt_token_ids", prompt);
+  choice.add("token_ids", tokens);
 }
 
 // The text that precedes a choice because of `echo`.
 std::string echo_text(const Tokenizer& tokenizer, const CompletionPrompt& prompt) {
   return prompt.is_empty ? "" : tokenizer.decode(prompt.tokens);
-}
-
-// A part of a stream. The last part of a choice has a reason why it ended.
-Json completion_chunk_json(const AnswerHead& head, std::size_t index, const std::string& text,
-                           const Json& logprobs, std::optional<FinishReason> reason) {
-  Json answer = head_json(head, "text_completion");
-  answer["choices"] = Json::array(
-      {choice_json(text, index, logprobs, reason ? Json(finish_reason_of(*reason)) : Json())});
-  return answer;
 }
 
 class CompletionAnswer : public AnswerForm {
@@ -177,51 +168,65 @@ class CompletionAnswer : public AnswerForm {
   [[nodiscard]] Json whole(const CompletionRequest& request,
                            const std::vector<CompletedPrompt>& prompts) const override {
     Json list = Json::array();
+    std::size_t index = 0;
     for (const CompletedPrompt& prompt : prompts) {
       const std::string begin = request.echo ? echo_text(tokenizer_, prompt.prompt) : "";
       for (const CompletionChoice& choice : prompt.choices) {
         const Json logprobs = logprobs_of(tokenizer_, request, prompt, choice);
-        list.push_back(choice_json(begin + choice.text, list.size(), logprobs,
-                                   finish_reason_of(choice.result.finish_reason)));
-        if (with_token_ids_) {
-          add_token_ids(list.back(), prompt.prompt.tokens, choice.result.tokens);
-        }
+        Json one = choice_json(begin + choice.text, index++, logprobs,
+                               finish_reason_of(choice.result.finish_reason));
+        if (with_token_ids_) add_token_ids(one, prompt.prompt.tokens, choice.result.tokens);
+        list.push_back(one);
       }
     }
-    return answer_json(head_, "text_completion", std::move(list), prompts);
+    return answer_json(head_, kObject, list, prompts);
   }
 
-  [[nodiscard]] Json begin(std::size_t index, const CompletionRequest& request,
-                           const CompletedPrompt& prompt) override {
+  [[nodiscard]] std::vector<Json> begin(std::size_t index, const CompletionRequest& request,
+                                        const CompletedPrompt& prompt) override {
     LogprobLists& lists = lists_.try_emplace(index, tokenizer_, request).first->second;
     lists.begin(prompt);
     const Json logprobs = prompt.logprobs.empty() ? Json() : lists.take();
-    if (!request.echo && !with_token_ids_) return nullptr;
+    if (!request.echo && !with_token_ids_) return {};
     const std::string text = request.echo ? echo_text(tokenizer_, prompt.prompt) : "";
-    return chunk(index, text, prompt.prompt.tokens, {}, logprobs);
+    return {chunk(index, text, prompt.prompt.tokens, {}, logprobs)};
   }
 
-  [[nodiscard]] Json part(std::size_t index, const std::string& text,
-                          std::span<const TokenId> tokens,
-                          std::span<const TokenLogprob> scores, bool ends) override {
+  [[nodiscard]] std::vector<Json> part(std::size_t index, const std::string& text,
+                                       std::span<const TokenId> tokens,
+                                       std::span<const TokenLogprob> scores, bool ends) override {
     LogprobLists& lists = lists_.at(index);
     lists.append(tokens, scores);
     const auto ids = tokens.first(tokens.size() - ends);
-    return chunk(index, text, {}, ids, scores.empty() ? Json() : lists.take());
+    return {chunk(index, text, {}, ids, scores.empty() ? Json() : lists.take())};
   }
 
-  [[nodiscard]] Json end(std::size_t index, FinishReason reason, std::size_t) override {
-    return completion_chunk_json(head_, index, "", nullptr, reason);
+  [[nodiscard]] std::vector<Json> end(std::size_t index, FinishReason reason,
+                                      std::size_t) override {
+    return {chunk_of(choice_json("", index, nullptr, finish_reason_of(reason)))};
+  }
+
+  [[nodiscard]] Json usage(std::span<const CompletedPrompt> prompts) const override {
+    return answer_json(head_, kObject, Json::array(), prompts);
   }
 
  private:
   [[nodiscard]] Json chunk(std::size_t index, const std::string& text,
                            std::span<const TokenId> prompt, std::span<const TokenId> tokens,
                            const Json& logprobs) const {
-    Json answer = completion_chunk_json(head_, index, text, logprobs, {});
-    if (with_token_ids_) add_token_ids(answer["choices"][0], prompt, tokens);
+    Json choice = choice_json(text, index, logprobs, nullptr);
+    if (with_token_ids_) add_token_ids(choice, prompt, tokens);
+    return chunk_of(choice);
+  }
+
+  // Returns a part of a stream.
+  [[nodiscard]] Json chunk_of(const Json& choice) const {
+    Json answer = head_json(head_, kObject);
+    answer.add("choices", Json::array({choice}));
     return answer;
   }
+
+  static constexpr const char* kObject = "text_completion";
 
   const AnswerHead head_;
   const Tokenizer tokenizer_;
@@ -237,6 +242,11 @@ Json member_of(const std::string& message) {
       message.substr(word.size()).starts_with(": ") &&
       word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789.[]") == std::string::npos;
   return is_member || is_option(word) ? Json(word) : Json();
+}
+
+Json error_of(const std::string& message, const std::string& type, const Json& param,
+              const Json& code) {
+  return {{"error", {{"message", message}, {"type", type}, {"param", param}, {"code", code}}}};
 }
 
 }  // namespace
@@ -265,17 +275,18 @@ std::unique_ptr<AnswerForm> completion_form(AnswerHead head,
 }
 
 Json head_json(const AnswerHead& head, const char* object) {
-  Json answer = {
-      {"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
-  if (!head.fingerprint.empty()) answer["system_fingerprint"] = head.fingerprint;
+  Json answer = Json::object();
+  if (head.shows_id) answer.add("id", head.id);
+  answer.add({{"object", object}, {"created", head.created}, {"model", head.model}});
+  if (!head.fingerprint.empty()) answer.add("system_fingerprint", head.fingerprint);
   return answer;
 }
 
-Json answer_json(const AnswerHead& head, const char* object, Json choices,
+Json answer_json(const AnswerHead& head, const char* object, const Json& choices,
                  std::span<const CompletedPrompt> prompts) {
   Json answer = head_json(head, object);
-  answer["choices"] = std::move(choices);
-  answer["usage"] = usage_json(prompts);
+  answer.add("choices", choices);
+  answer.add("usage", usage_json(prompts));
   return answer;
 }
 
@@ -308,22 +319,18 @@ std::string token_text(const Tokenizer& tokenizer, TokenId id) {
   return text;
 }
 
-Json logprob_number(float logprob) {
-  return std::isnan(logprob) ? Json() : Json(short_number(logprob));
-}
-
 Json error_json(const std::string& message, const std::string& type, const Json& code) {
-  const Json param = member_of(message);
-  return {{"error", {{"message", message}, {"type", type}, {"param", param}, {"code", code}}}};
+  return error_of(message, type, member_of(message), code);
 }
 
 Json error_json(const Error& error) {
-  Json body = error_json(error.what());
-  if (const auto* const mistake = dynamic_cast<const RequestError*>(&error)) {
-    if (!mistake->param().empty()) body["error"]["param"] = mistake->param();
-    if (mistake->kind() != nullptr) body["error"]["code"] = mistake->kind();
-  }
-  return body;
+  const std::string message = error.what();
+  const auto* const mistake = dynamic_cast<const RequestError*>(&error);
+  const bool has_param = mistake != nullptr && !mistake->param().empty();
+  const bool has_code = mistake != nullptr && mistake->kind() != nullptr;
+  return error_of(message, "invalid_request_error",
+                  has_param ? Json(mistake->param()) : member_of(message),
+                  has_code ? Json(mistake->kind()) : Json());
 }
 
 }  // namespace gpt2

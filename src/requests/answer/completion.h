@@ -5,7 +5,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,7 +13,7 @@
 
 #include "gpt2/engine.h"
 #include "gpt2/generate.h"
-#include "requests/answer/json_text.h"
+#include "requests/answer/logprobs.h"
 #include "requests/read/completion_request.h"
 
 // The answers of OpenAI's completions API, as
@@ -45,6 +44,7 @@ struct CompletedPrompt {
 /// The members at the beginning of an answer.
 struct AnswerHead {
   std::string id = {};
+  bool shows_id = true;  ///< whether the answer has it
   std::string model = {};
   std::int64_t created = 0;      ///< in seconds since 1970
   std::string fingerprint = {};  ///< "system_fingerprint"; left out if it is empty
@@ -54,7 +54,7 @@ struct AnswerHead {
 [[nodiscard]] Json head_json(const AnswerHead& head, const char* object);
 
 /// Returns the head with these choices and the usage_json() of the prompts.
-[[nodiscard]] Json answer_json(const AnswerHead& head, const char* object, Json choices,
+[[nodiscard]] Json answer_json(const AnswerHead& head, const char* object, const Json& choices,
                                std::span<const CompletedPrompt> prompts);
 
 /// Counts the tokens of all texts. If there are more than `n` texts, keeps those whose tokens have
@@ -65,8 +65,7 @@ void keep_best(CompletedPrompt& prompt, std::size_t n);
 [[nodiscard]] std::vector<TokenId> drawn_tokens(const GenerationResult& result);
 
 /// The form of the answers of one kind: OpenAI's completions or chat, or our own. One object serves
-/// one answer, because the parts of a stream depend on those before. A part may be an array of
-/// several. Our own form has no parts.
+/// one answer, because the parts of a stream depend on those before. Our own form has no parts.
 class AnswerForm {
  public:
   virtual ~AnswerForm() = default;
@@ -75,20 +74,25 @@ class AnswerForm {
   [[nodiscard]] virtual Json whole(const CompletionRequest& request,
                                    const std::vector<CompletedPrompt>& prompts) const = 0;
 
-  /// The part of a stream with which a choice begins, or null if there is none.
-  [[nodiscard]] virtual Json begin(std::size_t, const CompletionRequest&, const CompletedPrompt&) {
+  /// The parts of a stream with which a choice begins.
+  [[nodiscard]] virtual std::vector<Json> begin(std::size_t, const CompletionRequest&,
+                                                const CompletedPrompt&) {
     return {};
   }
 
-  /// A further part of the choice: text, and the tokens and log-probabilities that are new. `ends`:
+  /// Further parts of the choice: text, and the tokens and log-probabilities that are new. `ends`:
   /// the last token has ended the text, of which it is no part.
-  [[nodiscard]] virtual Json part(std::size_t, const std::string&, std::span<const TokenId>,
-                                  std::span<const TokenLogprob>, bool /*ends*/) {
+  [[nodiscard]] virtual std::vector<Json> part(std::size_t, const std::string&,
+                                               std::span<const TokenId>,
+                                               std::span<const TokenLogprob>, bool /*ends*/) {
     return {};
   }
 
-  /// The last part of the choice, which has this number of tokens.
-  [[nodiscard]] virtual Json end(std::size_t, FinishReason, std::size_t) { return {}; }
+  /// The last parts of the choice, which has this number of tokens.
+  [[nodiscard]] virtual std::vector<Json> end(std::size_t, FinishReason, std::size_t) { return {}; }
+
+  /// The last part of a stream with "usage".
+  [[nodiscard]] virtual Json usage(std::span<const CompletedPrompt>) const { return {}; }
 };
 
 /// Writes {"id", "object", "created", "model", "choices", "usage"}. Without a tokenizer, texts are
@@ -106,9 +110,6 @@ class AnswerForm {
 /// Returns the text of a token in an answer. A token that is not UTF-8, because it is a part of a
 /// character, is "bytes:\xf0\x9f", and one that the tokenizer does not have is "token_id:45".
 [[nodiscard]] std::string token_text(const Tokenizer& tokenizer, TokenId id);
-
-/// Returns the log-probability, or null if it is NaN, because JSON has no NaN.
-[[nodiscard]] Json logprob_number(float logprob);
 
 /// Returns the body of the answer to a request with a mistake: {"error": {"message", …}}. Its
 /// "param" is the member that the message begins with, as in "top_p: expected ...", or null.

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "gpt2/model.h"
@@ -14,20 +13,7 @@
 namespace gpt2 {
 namespace {
 
-Json numbers_json(std::span<const float> numbers) {
-  Json list = Json::array();
-  for (const float number : numbers) list.push_back(short_number(number));
-  return list;
-}
-
-Json score_json(const std::optional<float>& score) {
-  return score ? Json(short_number(*score)) : Json();
-}
-
-Json loss_json(const Inspection& found) {
-  const double loss = loss_of(found);
-  return std::isnan(loss) ? Json() : Json(short_number(static_cast<float>(loss)));
-}
+Json loss_json(const Inspection& found) { return static_cast<float>(loss_of(found)); }
 
 // Makes a list of what `make` returns for each item.
 template <class Item, class Make>
@@ -38,53 +24,62 @@ Json json_list(const std::vector<Item>& items, const Make& make) {
 }
 
 Json norm_json(const NormInspection& norm) {
-  Json answer = {{"mean", short_number(norm.mean)},
-                 {"variance", short_number(norm.variance)},
-                 {"rstd", short_number(norm.rstd)}};
+  Json answer = {{"mean", norm.mean}, {"variance", norm.variance}, {"rstd", norm.rstd}};
   if (norm.is_changed()) {
-    answer["used_mean"] = short_number(norm.used_mean);
-    answer["used_rstd"] = short_number(norm.used_rstd);
+    answer.add("used_mean", norm.used_mean);
+    answer.add("used_rstd", norm.used_rstd);
   }
-  answer["input_norm"] = short_number(norm.input_norm);
-  answer["output_norm"] = short_number(norm.output_norm);
-  answer["outliers"] = json_list(norm.outliers, [](const OutlierDimension& outlier) {
-    return Json{{"dimension", outlier.dimension},
-                {"value", short_number(outlier.value)},
-                {"normalized", short_number(outlier.normalized)}};
-  });
+  answer.add("input_norm", norm.input_norm);
+  answer.add("output_norm", norm.output_norm);
+  answer.add("outliers", json_list(norm.outliers, [](const OutlierDimension& outlier) {
+               return Json{{"dimension", outlier.dimension},
+                           {"value", outlier.value},
+                           {"normalized", outlier.normalized}};
+             }));
   return answer;
 }
 
 Json update_json(const UpdateInspection& update) {
-  return {{"added_norm", short_number(update.added_norm)},
-          {"growth", short_number(update.growth)},
-          {"cosine", short_number(update.cosine)}};
+  return {{"added_norm", update.added_norm}, {"growth", update.growth}, {"cosine", update.cosine}};
 }
 
 Json mlp_json(const MlpInspection& mlp) {
-  return {{"active_share", short_number(mlp.active_share)},
+  return {{"active_share", mlp.active_share},
           {"largest", json_list(mlp.largest, [](const ActiveNeuron& neuron) {
-             return Json{{"neuron", neuron.neuron}, {"value", short_number(neuron.value)}};
+             return Json{{"neuron", neuron.neuron}, {"value", neuron.value}};
            })}};
 }
 
 Json head_json(const HeadInspection& head, std::size_t layer, std::size_t index) {
   return {{"layer", layer},
           {"head", index},
-          {"previous_token", score_json(head.previous_token)},
-          {"first_token", score_json(head.first_token)},
-          {"duplicate_token", score_json(head.duplicate_token)},
-          {"induction", score_json(head.induction)},
-          {"entropy", numbers_json(head.entropy)},
-          {"distance", numbers_json(head.distance)}};
+          {"previous_token", head.previous_token},
+          {"first_token", head.first_token},
+          {"duplicate_token", head.duplicate_token},
+          {"induction", head.induction},
+          {"entropy", head.entropy},
+          {"distance", head.distance}};
+}
+
+// Returns the rows of a head's attention weights, each without those of later tokens.
+Json weights_json(std::span<const float> weights) {
+  Json rows = Json::array();
+  for (std::size_t size = 1; !weights.empty(); weights = weights.subspan(size++)) {
+    rows.push_back(weights.first(size));
+  }
+  return rows;
 }
 
 // Writes the parts of a report.
 class ReportWriter {
  public:
   ReportWriter(const InspectionRequest& request, const InspectionResult& result,
-               const InspectedModel& of)
-      : request_(request), result_(result), of_(of), found_(result.found) {}
+               const InspectedModel& of, bool with_weights)
+      : request_(request),
+        result_(result),
+        of_(of),
+        found_(result.found),
+        with_weights_(with_weights) {}
 
   [[nodiscard]] Json config() const {
     const Config& config = of_.model.config();
@@ -92,14 +87,14 @@ class ReportWriter {
             {"n_head", config.n_head},
             {"n_embd", config.n_embd},
             {"n_inner", config.inner_dim()},
-            {"layer_norm_epsilon", short_number(config.layer_norm_epsilon)}};
+            {"layer_norm_epsilon", config.layer_norm_epsilon}};
   }
 
   [[nodiscard]] Json norms() const {
     Json list = Json::array();
     for (std::size_t i = 0; i < found_.norms.size(); ++i) {
-      list.push_back({{"name", norm_name(i, of_.model.config().n_layer)},
-                      {"tokens", json_list(found_.norms[i], norm_json)}});
+      list.push_back(Json{{"name", norm_name(i, of_.model.config().n_layer)},
+                          {"tokens", json_list(found_.norms[i], norm_json)}});
     }
     return list;
   }
@@ -107,8 +102,8 @@ class ReportWriter {
   [[nodiscard]] Json updates() const {
     Json list = Json::array();
     for (std::size_t i = 0; i < found_.updates.size(); ++i) {
-      list.push_back({{"name", concat("h.", i / 2, i % 2 == 0 ? ".attn" : ".mlp")},
-                      {"tokens", json_list(found_.updates[i], update_json)}});
+      list.push_back(Json{{"name", concat("h.", i / 2, i % 2 == 0 ? ".attn" : ".mlp")},
+                          {"tokens", json_list(found_.updates[i], update_json)}});
     }
     return list;
   }
@@ -117,7 +112,10 @@ class ReportWriter {
     Json list = Json::array();
     for (std::size_t layer = 0; layer < found_.heads.size(); ++layer) {
       for (std::size_t head = 0; head < found_.heads[layer].size(); ++head) {
-        list.push_back(head_json(found_.heads[layer][head], layer, head));
+        Json one = head_json(found_.heads[layer][head], layer, head);
+        const std::size_t index = layer * found_.heads[layer].size() + head;
+        if (with_weights_) one.add("weights", weights_json(result_.attention[index]));
+        list.push_back(one);
       }
     }
     return list;
@@ -130,7 +128,7 @@ class ReportWriter {
   [[nodiscard]] Json lens() const {
     return json_list(found_.lens, [this](const auto& layer) {
       return json_list(layer, [this](const LensInspection& lens) {
-        return Json{{"rank", lens.rank}, {"kl", short_number(lens.kl)}, {"top", top(lens.top)}};
+        return Json{{"rank", lens.rank}, {"kl", lens.kl}, {"top", top(lens.top)}};
       });
     });
   }
@@ -138,20 +136,21 @@ class ReportWriter {
   [[nodiscard]] Json contributions() const {
     return json_list(found_.contributions, [this](const LogitContributions& of) {
       Json parts = {{"id", of.target}};
-      if (of_.tokenizer) parts["text"] = of_.tokenizer->bytes(of.target);
-      parts.update({{"logit", short_number(of.logit)},
-                    {"wte", short_number(of.wte)},
-                    {"wpe", short_number(of.wpe)},
-                    {"attn", numbers_json(of.attn)},
-                    {"mlp", numbers_json(of.mlp)},
-                    {"ln_f_bias", short_number(of.ln_f_bias)},
-                    {"changes", short_number(of.changes)},
-                    {"heads", Json::array()},
-                    {"attn_bias", numbers_json(of.attn_bias)}});
+      if (of_.tokenizer) parts.add("text", of_.tokenizer->bytes(of.target));
       const std::size_t n_head = of_.model.config().n_head;
+      Json heads = Json::array();
       for (std::size_t layer = 0; layer < of.attn.size(); ++layer) {
-        parts["heads"].push_back(numbers_json(std::span(of.heads).subspan(layer * n_head, n_head)));
+        heads.push_back(std::span(of.heads).subspan(layer * n_head, n_head));
       }
+      parts.add({{"logit", of.logit},
+                 {"wte", of.wte},
+                 {"wpe", of.wpe},
+                 {"attn", of.attn},
+                 {"mlp", of.mlp},
+                 {"ln_f_bias", of.ln_f_bias},
+                 {"changes", of.changes},
+                 {"heads", heads},
+                 {"attn_bias", of.attn_bias}});
       return parts;
     });
   }
@@ -181,17 +180,20 @@ class ReportWriter {
             {"loss", loss_json(other)},
             {"tokens", tokens(other)},
             {"next", next(other)},
-            {"distance", json_list(result_.distance, numbers_json)}};
+            {"distance", result_.distance}};
   }
 
   [[nodiscard]] Json report() const {
-    Json answer = {{"model", of_.name},    {"config", config()},
-                   {"changes", changes()}, {"loss", loss_json(found_)},
-                   {"next", next(found_)}, {"tokens", tokens(found_)},
-                   {"norms", norms()},     {"updates", updates()},
-                   {"heads", heads()},     {"mlps", mlps()},
-                   {"lens", lens()},       {"contributions", contributions()}};
-    if (result_.unchanged) answer["compared_with"] = comparison();
+    Json answer = {{"model", of_.name},         {"config", config()},   {"changes", changes()},
+                   {"loss", loss_json(found_)}, {"next", next(found_)}, {"tokens", tokens(found_)}};
+    // One after the other, because they are long.
+    answer.add("norms", norms());
+    answer.add("updates", updates());
+    answer.add("heads", heads());
+    answer.add("mlps", mlps());
+    answer.add("lens", lens());
+    answer.add("contributions", contributions());
+    if (result_.unchanged) answer.add("compared_with", comparison());
     return answer;
   }
 
@@ -206,6 +208,7 @@ class ReportWriter {
   const InspectionResult& result_;
   const InspectedModel& of_;
   const Inspection& found_;
+  const bool with_weights_;
 };
 
 // Appends the lowest `count` bytes of a number.
@@ -254,16 +257,7 @@ std::string parameters_of(const Model& model) {
 
 Json inspection_json(const InspectionRequest& request, const InspectionResult& result,
                      const InspectedModel& of) {
-  Json report = ReportWriter(request, result, of).report();
-  for (std::size_t head = 0; head < result.attention.size(); ++head) {
-    std::span<const float> weights = result.attention[head];
-    Json& rows = report["heads"][head]["weights"] = Json::array();
-    for (std::size_t query = 0; query < request.tokens.size(); ++query) {
-      rows.push_back(numbers_json(weights.first(query + 1)));
-      weights = weights.subspan(query + 1);
-    }
-  }
-  return report;
+  return ReportWriter(request, result, of, !result.attention.empty()).report();
 }
 
 std::string_view inspection_page_begin() {
@@ -273,11 +267,11 @@ std::string_view inspection_page_begin() {
 
 std::string inspection_page(const InspectionRequest& request, const InspectionResult& result,
                             const InspectedModel& of) {
-  Json report = ReportWriter(request, result, of).report();
-  report["inputs"] = inputs_of(result);
-  report["parameters"] = parameters_of(of.model);
-  report["attention"] = attention_of(result);
-  std::string data = json_text(report) + '\n';
+  Json report = ReportWriter(request, result, of, false).report();
+  report.add("inputs", inputs_of(result));
+  report.add("parameters", parameters_of(of.model));
+  report.add("attention", attention_of(result));
+  std::string data = std::move(report).text() + '\n';
   // In a script element, "<!--" and "</script" would end the data.
   for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos;) {
     data.replace(at, 1, "\\u003c");

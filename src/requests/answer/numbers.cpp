@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/bytes.h"
@@ -21,7 +20,7 @@ Json text_json(const ScoringRequest& request, const Perplexity& found, const Tex
                std::size_t index, const std::optional<Tokenizer>& tokenizer) {
   Json text = perplexity_json(found, request.options);
   if (request.with_logprobs) {
-    text["logprobs"] = logprobs_json(tokenizer, request.texts[index], score.tokens);
+    text.add("logprobs", logprobs_json(tokenizer, request.texts[index], score.tokens));
   }
   return text;
 }
@@ -30,44 +29,42 @@ Json texts_json(const ScoringRequest& request, std::span<const TextScore> scores
                 const std::optional<Tokenizer>& tokenizer) {
   const std::span<const std::vector<TokenId>> ids(request.texts);
   Json result = perplexity_json(perplexity_of(scores, ids, tokenizer), request.options);
-  Json& texts = result["texts"] = Json::array();
+  Json texts = Json::array();
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const Perplexity found = perplexity_of(scores.subspan(i, 1), ids.subspan(i, 1), tokenizer);
     texts.push_back(text_json(request, found, scores[i], i, tokenizer));
   }
+  result.add("texts", texts);
   return result;
 }
 
-// Returns the index of the first choice with the largest number.
-std::size_t best_by(const Json& choices, const char* number) {
-  const auto best = std::ranges::max_element(
-      choices, {}, [number](const Json& choice) { return choice[number].get<double>(); });
-  return static_cast<std::size_t>(best - choices.begin());
+// Returns the index of the first one of the largest numbers.
+std::size_t best_of(const std::vector<double>& numbers) {
+  return static_cast<std::size_t>(std::ranges::max_element(numbers) - numbers.begin());
 }
 
 Json choices_json(const ScoringRequest& request, std::span<const ChoiceScore> scores,
                   const std::optional<Tokenizer>& tokenizer) {
   Json choices = Json::array();
+  std::vector<double> sums, means, by_byte;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const std::vector<TokenId>& ids = request.question.choices[i];
-    Json& choice = choices.emplace_back(Json::object());
-    choice["tokens"] = ids.size();
-    choice["logprob"] = scores[i].sum;
-    choice["logprob_per_token"] = scores[i].mean;
+    sums.push_back(scores[i].sum);
+    means.push_back(scores[i].mean);
+    Json choice = {{"tokens", ids.size()}, {"logprob", sums[i]}, {"logprob_per_token", means[i]}};
     if (tokenizer) {
-      choice["logprob_per_byte"] =
-          scores[i].sum / static_cast<double>(tokenizer->decode(ids).size());
+      by_byte.push_back(sums[i] / static_cast<double>(tokenizer->decode(ids).size()));
+      choice.add("logprob_per_byte", by_byte[i]);
     }
-    choice["greedy_match"] = scores[i].greedy_match;
+    choice.add("greedy_match", scores[i].greedy_match);
     if (request.with_logprobs) {
-      choice["logprobs"] = logprobs_json(tokenizer, ids, scores[i].tokens);
+      choice.add("logprobs", logprobs_json(tokenizer, ids, scores[i].tokens));
     }
+    choices.push_back(choice);
   }
-  Json result = Json::object();
-  result["best"] = best_by(choices, "logprob");
-  result["best_per_token"] = best_by(choices, "logprob_per_token");
-  if (tokenizer) result["best_per_byte"] = best_by(choices, "logprob_per_byte");
-  result["choices"] = std::move(choices);
+  Json result = {{"best", best_of(sums)}, {"best_per_token", best_of(means)}};
+  if (tokenizer) result.add("best_per_byte", best_of(by_byte));
+  result.add("choices", choices);
   return result;
 }
 
@@ -109,20 +106,18 @@ Json perplexity_json(const Perplexity& found, const ScoreOptions& options) {
                                      {"word_perplexity", found.by_word},
                                      {"byte_perplexity", found.by_byte},
                                      {"bits_per_byte", found.bits_per_byte}}) {
-    record[name] = number.value;
-    record[std::string(name) + "_error"] = number.standard_error;
+    record.add(name, number.value);
+    record.add(concat(name, "_error"), number.standard_error);
   }
-  record["hf_weighted_perplexity"] = found.hf_weighted;
-  record["hf_unweighted_perplexity"] = found.hf_unweighted;
+  record.add("hf_weighted_perplexity", found.hf_weighted);
+  record.add("hf_unweighted_perplexity", found.hf_unweighted);
   return record;
 }
 
 Json vector_json(const std::vector<float>& vector, bool is_base64) {
   // The floats lie in little-endian order (base/bytes.h).
   if (is_base64) return base64(text_of(std::as_bytes(std::span(vector))));
-  Json numbers = Json::array();
-  for (const float number : vector) numbers.push_back(short_number(number));
-  return numbers;
+  return vector;
 }
 
 Json embedding_json(const EmbeddingRequest& request, const std::string& model,
@@ -131,12 +126,12 @@ Json embedding_json(const EmbeddingRequest& request, const std::string& model,
   const std::size_t tokens = request.tokens();
   for (std::size_t i = 0; i < vectors.size(); ++i) {
     normalize(vectors[i]);
-    data.push_back({{"object", "embedding"},
-                    {"index", i},
-                    {"embedding", vector_json(vectors[i], request.is_base64)}});
+    data.push_back(Json{{"object", "embedding"},
+                        {"index", i},
+                        {"embedding", vector_json(vectors[i], request.is_base64)}});
   }
   return {{"object", "list"},
-          {"data", std::move(data)},
+          {"data", data},
           {"model", model},
           {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}};
 }

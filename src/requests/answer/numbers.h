@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "requests/answer/json_text.h"
+#include "requests/answer/logprobs.h"
 #include "requests/read/text_requests.h"
 
 // Answers that consist of numbers: scores, and vectors as OpenAI's embeddings API has them.

@@ -21,10 +21,11 @@ class OwnAnswer : public AnswerForm {
     Json list = Json::array();
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       for (const CompletionChoice& choice : prompts[i].choices) {
-        Json& record = list.emplace_back(Json::object());
-        if (prompts.size() > 1) record["prompt"] = i;
+        Json record = Json::object();
+        if (prompts.size() > 1) record.add("prompt", i);
         add_completion(record, request, tokenizer_, choice);
-        record["stats"] = stats_json(choice.result);
+        record.add("stats", stats_json(choice.result));
+        list.push_back(record);
       }
     }
     return list;
@@ -65,59 +66,59 @@ Json row_json(const Field& of_table, const nlohmann::json& defaults, const Value
               {"origin", kOrigins[static_cast<std::size_t>(field.origin)]},
               {"type", form.type}};
   if constexpr (std::is_enum_v<T>) {
+    Json choices = Json::array();
     for (std::size_t i = 0; i < kNamesOf<T>.size(); ++i) {
-      row["choices"].push_back(Json(OptionCodec<T>::write(static_cast<T>(i))));
+      choices.push_back(OptionCodec<T>::write(static_cast<T>(i)));
     }
+    row.add("choices", choices);
   }
   if (form.word == "N") {
-    row["min"] = field.range.min;
-    row["max"] = field.range.max;
-    row["also"] = field.range.also;
+    row.add("min", field.range.min);
+    row.add("max", field.range.max);
+    row.add("also", field.range.also);
   }
-  row["in_search"] = effect_of(field).in_search;
-  row["in_drawing"] = effect_of(field).in_drawing;
-  row["form"] = form.json;
-  row["default"] = defaults.value(field.name, OptionCodec<T>::write(built_in.*field.member));
-  row["command_default"] = OptionCodec<T>::write(of_command.*field.member);
-  row["help"] = field.help;
+  row.add("in_search", effect_of(field).in_search);
+  row.add("in_drawing", effect_of(field).in_drawing);
+  row.add("form", form.json);
+  row.add("default", defaults.value(field.name, OptionCodec<T>::write(built_in.*field.member)));
+  row.add("command_default", OptionCodec<T>::write(of_command.*field.member));
+  row.add("help", field.help);
   return row;
 }
 
 }  // namespace
 
 Json stats_json(const GenerationResult& result) {
-  Json stats = {{"prompt_seconds", result.prompt_seconds},
-                {"generation_seconds", result.generation_seconds},
-                {"drafted_tokens", result.drafted_tokens},
-                {"accepted_tokens", result.accepted_tokens},
-                {"logits_hash", nullptr}};
-  if (result.logits_hash != 0) stats["logits_hash"] = hash_text(result.logits_hash);
-  return stats;
+  return {{"prompt_seconds", result.prompt_seconds},
+          {"generation_seconds", result.generation_seconds},
+          {"drafted_tokens", result.drafted_tokens},
+          {"accepted_tokens", result.accepted_tokens},
+          {"logits_hash", result.logits_hash != 0 ? Json(hash_text(result.logits_hash)) : Json()}};
 }
 
 void add_text(Json& record, const CompletionRequest& request,
               const std::optional<Tokenizer>& tokenizer, const CompletionChoice& choice,
               bool with_seed) {
   const GenerationResult& result = choice.result;
-  if (tokenizer) record["text"] = choice.text;
-  record["token_ids"] = result.tokens;
-  record["finish_reason"] = name_of(result.finish_reason);
+  if (tokenizer) record.add("text", choice.text);
+  record.add("token_ids", result.tokens);
+  record.add("finish_reason", name_of(result.finish_reason));
   if (choice.score) {
-    record["score"] = short_number(static_cast<float>(*choice.score));
+    record.add("score", static_cast<float>(*choice.score));
   } else {
-    if (with_seed) record["seed"] = request.options.sampling.seed;
-    record["sequence"] = request.options.sampling.sequence + choice.index;
+    if (with_seed) record.add("seed", request.options.sampling.seed);
+    record.add("sequence", request.options.sampling.sequence + choice.index);
   }
   if (request.options.top_logprobs) {
-    record["logprobs"] = logprobs_json(tokenizer, drawn_tokens(result), result.logprobs);
+    record.add("logprobs", logprobs_json(tokenizer, drawn_tokens(result), result.logprobs));
   }
 }
 
 void add_completion(Json& record, const CompletionRequest& request,
                     const std::optional<Tokenizer>& tokenizer, const CompletionChoice& choice) {
-  record["prompt_tokens"] = choice.result.prompt_tokens;
-  if (request.lost_bytes != 0) record["lost_bytes"] = request.lost_bytes;
-  if (request.truncated != 0) record["truncated"] = request.truncated;
+  record.add("prompt_tokens", choice.result.prompt_tokens);
+  if (request.lost_bytes != 0) record.add("lost_bytes", request.lost_bytes);
+  if (request.truncated != 0) record.add("truncated", request.truncated);
   add_text(record, request, tokenizer, choice, request.draws_seed);
 }
 

@@ -8,7 +8,6 @@
 #include "gpt2/score.h"
 #include "gpt2/tokenizer.h"
 #include "requests/answer/completion.h"
-#include "requests/answer/json_text.h"
 #include "requests/read/completion_request.h"
 
 // Answers in our own form: the lines of `gpt2 batch` and `gpt2 generate --json`, and what the C

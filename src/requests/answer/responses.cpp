@@ -23,40 +23,39 @@ class ResponsesAnswer : public AnswerForm {
                            const std::vector<CompletedPrompt>& prompts) const override {
     const CompletedPrompt& prompt = prompts.front();
     const CompletionChoice& choice = prompt.choices.front();
-    return ended(chat_content(choice.text), choice.result.finish_reason,
+    const FinishReason reason = choice.result.finish_reason;
+    return ended(reason,
+                 message(status_of(reason), Json::array({content(chat_content(choice.text))})),
                  prompt.prompt.tokens.size(), prompt.completion_tokens);
   }
 
-  [[nodiscard]] Json begin(std::size_t, const CompletionRequest&,
-                           const CompletedPrompt& prompt) override {
+  [[nodiscard]] std::vector<Json> begin(std::size_t, const CompletionRequest&,
+                                        const CompletedPrompt& prompt) override {
     prompt_tokens_ = prompt.prompt.tokens.size();
     const Json response = response_of("in_progress", Json::array());
-    Json events = Json::array();
-    events.push_back(event("response.created", {{"response", response}}));
-    events.push_back(event("response.in_progress", {{"response", response}}));
-    events.push_back(
-        item_event("response.output_item.added", message("in_progress", Json::array())));
-    events.push_back(content_event("response.content_part.added", "part", content("")));
-    return events;
+    return {event("response.created", {{"response", response}}),
+            event("response.in_progress", {{"response", response}}),
+            item_event("response.output_item.added", message("in_progress", Json::array())),
+            content_event("response.content_part.added", "part", content(""))};
   }
 
-  [[nodiscard]] Json part(std::size_t, const std::string& text, std::span<const TokenId>,
-                          std::span<const TokenLogprob>, bool) override {
+  [[nodiscard]] std::vector<Json> part(std::size_t, const std::string& text,
+                                       std::span<const TokenId>,
+                                       std::span<const TokenLogprob>, bool) override {
     const std::string delta = text_.empty() ? chat_content(text) : text;
     text_ += text;
-    return text_event("response.output_text.delta", "delta", delta);
+    return {text_event("response.output_text.delta", "delta", delta)};
   }
 
-  [[nodiscard]] Json end(std::size_t, FinishReason reason, std::size_t tokens) override {
+  [[nodiscard]] std::vector<Json> end(std::size_t, FinishReason reason,
+                                      std::size_t tokens) override {
     const std::string text = chat_content(text_);
-    const Json response = ended(text, reason, prompt_tokens_, tokens);
-    Json events = Json::array();
-    events.push_back(text_event("response.output_text.done", "text", text));
-    events.push_back(content_event("response.content_part.done", "part", content(text)));
-    events.push_back(item_event("response.output_item.done", response["output"][0]));
-    const std::string status = response["status"];
-    events.push_back(event("response." + status, {{"response", response}}));
-    return events;
+    const Json item = message(status_of(reason), Json::array({content(text)}));
+    const Json response = ended(reason, item, prompt_tokens_, tokens);
+    return {text_event("response.output_text.done", "text", text),
+            content_event("response.content_part.done", "part", content(text)),
+            item_event("response.output_item.done", item),
+            event(concat("response.", status_of(reason)), {{"response", response}})};
   }
 
  private:
@@ -67,55 +66,58 @@ class ResponsesAnswer : public AnswerForm {
             {"logprobs", Json::array()}};
   }
 
+  [[nodiscard]] static const char* status_of(FinishReason reason) {
+    return finish_reason_of(reason) == std::string_view("stop") ? "completed" : "incomplete";
+  }
+
   [[nodiscard]] std::string message_id() const { return "msg_" + head_.id; }
 
-  [[nodiscard]] Json message(const std::string& status, Json parts) const {
+  [[nodiscard]] Json message(const std::string& status, const Json& parts) const {
     return {{"type", "message"},
             {"id", message_id()},
             {"status", status},
             {"role", "assistant"},
-            {"content", std::move(parts)}};
+            {"content", parts}};
   }
 
-  // A response without the numbers of its tokens.
-  [[nodiscard]] Json response_of(const std::string& status, Json output) const {
-    return {{"id", head_.id},
-            {"object", "response"},
-            {"created_at", head_.created},
-            {"status", status},
-            {"error", nullptr},
-            {"incomplete_details", nullptr},
-            {"model", head_.model},
-            {"output", std::move(output)},
-            {"parallel_tool_calls", false},
-            {"store", false},
-            {"temperature", short_number(temperature_)},
-            {"text", {{"format", {{"type", "text"}}}}},
-            {"tool_choice", "none"},
-            {"tools", Json::array()},
-            {"top_p", short_number(top_p_)},
-            {"usage", nullptr}};
-  }
-
-  [[nodiscard]] Json ended(const std::string& text, FinishReason reason, std::size_t prompt_tokens,
-                           std::size_t tokens) const {
-    const bool is_complete = finish_reason_of(reason) == std::string_view("stop");
-    const char* const status = is_complete ? "completed" : "incomplete";
-    Json response =
-        response_of(status, Json::array({message(status, Json::array({content(text)}))}));
-    if (!is_complete) response["incomplete_details"] = {{"reason", "max_output_tokens"}};
-    response["usage"] = {
-        {"input_tokens", prompt_tokens},
-        {"input_tokens_details", {{"cached_tokens", 0}, {"cache_write_tokens", 0}}},
-        {"output_tokens", tokens},
-        {"output_tokens_details", {{"reasoning_tokens", 0}}},
-        {"total_tokens", prompt_tokens + tokens}};
+  [[nodiscard]] Json response_of(const std::string& status, const Json& output,
+                                 const Json& incomplete = nullptr,
+                                 const Json& usage = nullptr) const {
+    Json response = Json::object();
+    if (head_.shows_id) response.add("id", head_.id);
+    response.add({{"object", "response"},
+                  {"created_at", head_.created},
+                  {"status", status},
+                  {"error", nullptr},
+                  {"incomplete_details", incomplete},
+                  {"model", head_.model},
+                  {"output", output},
+                  {"parallel_tool_calls", false},
+                  {"store", false},
+                  {"temperature", temperature_},
+                  {"text", {{"format", {{"type", "text"}}}}},
+                  {"tool_choice", "none"},
+                  {"tools", Json::array()},
+                  {"top_p", top_p_},
+                  {"usage", usage}});
     return response;
   }
 
-  [[nodiscard]] Json event(const std::string& type, const Json& members) {
+  [[nodiscard]] Json ended(FinishReason reason, const Json& item, std::size_t prompt_tokens,
+                           std::size_t tokens) const {
+    const std::string status = status_of(reason);
+    const Json usage = {{"input_tokens", prompt_tokens},
+                        {"input_tokens_details", {{"cached_tokens", 0}, {"cache_write_tokens", 0}}},
+                        {"output_tokens", tokens},
+                        {"output_tokens_details", {{"reasoning_tokens", 0}}},
+                        {"total_tokens", prompt_tokens + tokens}};
+    const Json incomplete = status == "completed" ? Json() : Json{{"reason", "max_output_tokens"}};
+    return response_of(status, Json::array({item}), incomplete, usage);
+  }
+
+  [[nodiscard]] Json event(const std::string& type, Json::Members members) {
     Json result = {{"type", type}, {"sequence_number", sequence_number_++}};
-    result.update(members);
+    result.add(members);
     return result;
   }
 
@@ -132,7 +134,7 @@ class ResponsesAnswer : public AnswerForm {
   [[nodiscard]] Json text_event(const std::string& type, const char* name,
                                 const std::string& text) {
     Json result = content_event(type, name, text);
-    result["logprobs"] = Json::array();
+    result.add("logprobs", Json::array());
     return result;
   }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "base/json.h"
 #include "base/utf8.h"
 #include "generate/options/option_codec.h"
 
@@ -83,8 +82,8 @@ void merge_request(json& defaults, const json& over) {
 
 Members Members::of_request(const json& request, const json& defaults) {
   Members members(request);
-  members.defaults_ = defaults;
-  remove_replaced(members.defaults_, request);
+  members.defaults_.root = defaults;
+  remove_replaced(members.defaults_.root, request);
   return members;
 }
 
@@ -104,8 +103,8 @@ const json* Members::find(const std::string& name) {
     found_name = one;
   });
   if (found != nullptr) return found;
-  const auto by_default = defaults_.find(name);
-  return by_default == defaults_.end() ? nullptr : &*by_default;
+  const auto by_default = defaults_.root.find(name);
+  return by_default == defaults_.root.end() ? nullptr : &*by_default;
 }
 
 bool Members::has(const std::string& name) {

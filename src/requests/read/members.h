@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "gpt2/error.h"
 
@@ -113,7 +114,7 @@ class Members {
 
  private:
   const nlohmann::json& object_;
-  nlohmann::json defaults_ = nlohmann::json::object();  // without what the object replaces
+  JsonDocument<nlohmann::json> defaults_;  // without what the object replaces
   const std::string path_;
   std::set<std::string> known_;
 };

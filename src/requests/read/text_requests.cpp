@@ -196,7 +196,8 @@ TokensRequest read_tokenize_request(const json& body, const RequestContext& cont
   TokensRequest request = {{{"tokens", tokens},
                             {"count", tokens.size()},
                             {"max_model_len", context.config.n_positions}},
-                           tokens.size(), reader.lost_bytes};
+                           tokens.size(),
+                           reader.lost_bytes};
   if (!with_offsets) return request;
   if (!prompt.is_string()) members.reject("offsets", "expected a prompt that is a text");
   const EncodedText encoded =
@@ -204,8 +205,9 @@ TokensRequest read_tokenize_request(const json& body, const RequestContext& cont
                                      {.parse_special = !reader.split_special_tokens,
                                       .add_special_tokens = reader.add_special_tokens,
                                       .with_ranges = true});
-  nlohmann::ordered_json& offsets = request.answer["offsets"] = nlohmann::ordered_json::array();
-  for (const auto& [begin, end] : encoded.ranges) offsets.push_back({begin, end});
+  Json offsets = Json::array();
+  for (const auto& [begin, end] : encoded.ranges) offsets.push_back(Json::array({begin, end}));
+  request.answer.add("offsets", offsets);
   return request;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_text.h"
 #include "gpt2/embed.h"
 #include "gpt2/inspect.h"
 #include "gpt2/pass_change.h"
@@ -104,7 +105,7 @@ struct InspectionResult {
 
 /// A request about tokens, which needs no model: reading it answers it.
 struct TokensRequest {
-  nlohmann::ordered_json answer = {};
+  Json answer = {};
   std::size_t tokens = 0;
   std::size_t lost_bytes = 0;  ///< for which the vocabulary has no tokens
 };

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "base/json_text.h"
 #include "gpt2/engine.h"
-#include "requests/answer/json_text.h"
 #include "requests/read/text_requests.h"
 
 // The runs of requests about texts that are not continued: each is one call of the library.

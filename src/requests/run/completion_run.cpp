@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -272,19 +271,6 @@ const std::vector<CompletedPrompt>& CompletionRun::result() {
 
 Json CompletionRun::json() { return form_->whole(request_, result()); }
 
-std::size_t CompletionRun::json_size() {
-  constexpr std::size_t kToken = 16, kLogprob = 80, kText = 400;
-  std::size_t size = 0;
-  for (const CompletedPrompt& prompt : result()) {
-    for (const CompletionChoice& choice : prompt.choices) {
-      size += kText + 2 * choice.text.size() + kToken * choice.result.tokens.size();
-      for (const auto& logprob : choice.result.logprobs)
-        size += kLogprob * (1 + logprob.top.size());
-    }
-  }
-  return size;
-}
-
 RunTokens CompletionRun::tokens() {
   RunTokens tokens;
   for (const CompletedPrompt& prompt : result()) {
@@ -300,11 +286,8 @@ std::vector<Json> CompletionRun::take_parts() {
   std::vector<Json> parts;
   const auto is_unscored = [](const CompletedPrompt& prompt) { return prompt.logprobs.empty(); };
   if (scores_prompts() && !finished() && std::ranges::any_of(prompts_, is_unscored)) return parts;
-  const auto add = [&](Json part) {
-    if (!part.is_array()) part = Json::array({std::move(part)});
-    for (Json& one : part) {
-      if (!one.is_null()) parts.push_back(std::move(one));
-    }
+  const auto add = [&](const std::vector<Json>& more) {
+    parts.insert(parts.end(), more.begin(), more.end());
   };
   for (std::size_t i = 0; i < shared_->unsent.size(); ++i) {
     Unsent& unsent = shared_->unsent[i];
@@ -324,11 +307,9 @@ std::vector<Json> CompletionRun::take_parts() {
   }
   if (!request_.include_usage) return parts;
   // As OpenAI documents, all parts have this member; it is null except in the last one.
-  for (Json& part : parts) part["usage"] = nullptr;
+  for (Json& part : parts) part.add("usage", nullptr);
   if (finished() && !error_ && !std::exchange(has_usage_, true)) {
-    Json& last = parts.emplace_back(form_->end(0, FinishReason::length, 0));
-    last["choices"] = Json::array();
-    last["usage"] = usage_json(result());
+    parts.push_back(form_->usage(result()));
   }
   return parts;
 }

@@ -48,7 +48,6 @@ class CompletionRun : public Run {
   bool step() override;
   void cancel() noexcept override;
   [[nodiscard]] Json json() override;
-  [[nodiscard]] std::size_t json_size() override;
   [[nodiscard]] RunTokens tokens() override;
   [[nodiscard]] std::vector<Json> take_parts() override;
 

@@ -19,7 +19,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kNumberBytes = 24, kLogprobBytes = 80;  // about, in JSON
 constexpr std::string_view kPageKind = "inspect_page";
 
 // A run without texts, whose passes are those of one call of the library.
@@ -27,11 +26,10 @@ class CallRun : public Run {
  public:
   using Progress = std::function<void(double)>;
 
-  CallRun(RunEvents events, std::size_t tokens, std::size_t json_size,
-          std::function<void(const Progress&)> call, std::function<Json()> write)
+  CallRun(RunEvents events, std::size_t tokens, std::function<void(const Progress&)> call,
+          std::function<Json()> write)
       : events_(std::move(events)),
         tokens_(tokens),
-        json_size_(json_size),
         call_(std::move(call)),
         write_(std::move(write)) {}
 
@@ -56,13 +54,11 @@ class CallRun : public Run {
   bool step() override { return advance(); }
   void cancel() noexcept override { is_cancelled_ = true; }
   [[nodiscard]] Json json() override { return write_(); }
-  [[nodiscard]] std::size_t json_size() override { return json_size_; }
   [[nodiscard]] RunTokens tokens() override { return {.prompt = tokens_}; }
 
  private:
   const RunEvents events_;
   const std::size_t tokens_;
-  const std::size_t json_size_;
   const std::function<void(const Progress&)> call_;
   const std::function<Json()> write_;
   bool is_computed_ = false;
@@ -72,11 +68,10 @@ class CallRun : public Run {
 // Makes a run of `compute`, which takes a function for its progress, and of `write`, which takes
 // its result.
 template <class Compute, class Write>
-std::unique_ptr<Run> call_run(RunEvents events, std::size_t tokens, std::size_t json_size,
-                              Compute compute, Write write) {
+std::unique_ptr<Run> call_run(RunEvents events, std::size_t tokens, Compute compute, Write write) {
   const auto result = std::make_shared<decltype(compute(CallRun::Progress()))>();
   return std::make_unique<CallRun>(
-      std::move(events), tokens, json_size,
+      std::move(events), tokens,
       [=](const CallRun::Progress& progress) { *result = compute(progress); },
       [=] { return write(*result); });
 }
@@ -90,11 +85,10 @@ std::unique_ptr<Run> run_of(const RunKind& kind, CompletionRequest request, cons
 
 std::unique_ptr<Run> run_of(const RunKind&, EmbeddingRequest request, const RunContext& of,
                             RunEvents events) {
-  const std::size_t numbers = of.engine.model().config().n_embd * request.inputs.size();
   const std::size_t tokens = request.tokens();
   const auto shared = std::make_shared<const EmbeddingRequest>(std::move(request));
   return call_run(
-      std::move(events), tokens, kNumberBytes * numbers,
+      std::move(events), tokens,
       [shared, engine = of.engine](const auto& progress) {
         EmbedOptions options = shared->options;
         options.progress = progress;
@@ -107,13 +101,10 @@ std::unique_ptr<Run> run_of(const RunKind&, EmbeddingRequest request, const RunC
 
 std::unique_ptr<Run> run_of(const RunKind&, ScoringRequest request, const RunContext& of,
                             RunEvents events) {
-  constexpr std::size_t kTextBytes = 1200;
-  const std::size_t texts = request.texts.size() + request.question.choices.size() + 1;
-  const std::size_t logprobs = request.tokens() * (request.options.top_logprobs + 1);
   const std::size_t tokens = request.tokens();
   const auto shared = std::make_shared<const ScoringRequest>(std::move(request));
   return call_run(
-      std::move(events), tokens, kTextBytes * texts + kLogprobBytes * logprobs,
+      std::move(events), tokens,
       [shared, engine = of.engine](const auto& progress) {
         const ScoringRequest* const requests[] = {shared.get()};
         return std::move(run_scoring(engine, requests, progress).front());
@@ -125,14 +116,11 @@ std::unique_ptr<Run> run_of(const RunKind&, ScoringRequest request, const RunCon
 
 std::unique_ptr<Run> run_of(const RunKind& kind, InspectionRequest request, const RunContext& of,
                             RunEvents events) {
-  const Config& config = of.engine.model().config();
   const std::size_t tokens = request.tokens.size();
-  const std::size_t weights = request.with_attention ? tokens * config.n_head : 1;
-  const std::size_t numbers = config.n_layer * tokens * (weights + 40 * (request.top + 1));
   const auto shared = std::make_shared<const InspectionRequest>(std::move(request));
   const bool is_page = kind.name == kPageKind;
   return call_run(
-      std::move(events), tokens, kNumberBytes * numbers,
+      std::move(events), tokens,
       [shared, engine = of.engine](const auto& progress) {
         return run_inspection(engine, *shared, progress);
       },
@@ -147,8 +135,7 @@ std::unique_ptr<Run> run_of(const RunKind& kind, InspectionRequest request, cons
 std::unique_ptr<Run> run_of(const RunKind&, TokensRequest request, const RunContext&,
                             RunEvents events) {
   return call_run(
-      std::move(events), 0, kNumberBytes * request.tokens,
-      [answer = std::move(request.answer)](const auto&) { return answer; },
+      std::move(events), 0, [answer = std::move(request.answer)](const auto&) { return answer; },
       [](const Json& answer) { return answer; });
 }
 

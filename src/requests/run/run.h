@@ -82,7 +82,7 @@ struct RunTokens {
 ///   const auto run = make_run(kind, kind.read(body, context), {engine, scheduler, tokenizer});
 ///   while (run->step()) {
 ///   }
-///   std::cout << run->json();
+///   std::cout << run->json().text();
 class Run {
  public:
   /// Cancels the run if it has not finished, and waits for nothing. No event is called afterwards.
@@ -114,9 +114,6 @@ class Run {
 
   /// The answer. REQUIRES: the run has finished.
   [[nodiscard]] virtual Json json() = 0;
-
-  /// About how many bytes its text has. REQUIRES: the run has finished.
-  [[nodiscard]] virtual std::size_t json_size() = 0;
 
   /// How many tokens the run has read and written. REQUIRES: the run has finished.
   [[nodiscard]] virtual RunTokens tokens() = 0;

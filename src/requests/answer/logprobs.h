@@ -1,23 +1,15 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "base/text.h"
+#include "base/json_text.h"
 #include "gpt2/score.h"
 #include "gpt2/tokenizer.h"
 
 namespace gpt2 {
-
-/// The JSON of answers, whose members keep their order.
-using Json = nlohmann::ordered_json;
-
-/// Returns a JSON value as text on one line, with U+FFFD in place of bytes that are not UTF-8.
-/// Numbers have as few digits as they need to be read back, which those of the JSON library lack.
-[[nodiscard]] std::string json_text(const Json& value);
 
 /// Returns the object that JSON has for a token and its log-probability: its id, its text if there
 /// is a tokenizer, and the log-probability.

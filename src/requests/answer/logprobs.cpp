@@ -1,60 +1,27 @@
-#include "requests/answer/json_text.h"
+#include "requests/answer/logprobs.h"
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
-
-#include "base/text.h"
 
 namespace gpt2 {
 
-namespace {
-
-void append_json(std::string& text, const Json& value) {
-  if (value.is_number_float() && std::isfinite(value.get<double>())) {
-    const std::string digits = concat(value.get<double>());
-    text += digits;
-    if (digits.find_first_of(".e") == std::string::npos) text += ".0";
-  } else if (value.is_structured()) {
-    text += value.is_object() ? '{' : '[';
-    for (auto item = value.begin(); item != value.end(); ++item) {
-      if (item != value.begin()) text += ',';
-      if (value.is_object()) {
-        append_json(text, item.key());
-        text += ':';
-      }
-      append_json(text, *item);
-    }
-    text += value.is_object() ? '}' : ']';
-  } else {
-    text += value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
-}
-
-}  // namespace
-
-std::string json_text(const Json& value) {
-  std::string text;
-  append_json(text, value);
-  return text;
-}
-
 Json likely_json(const std::optional<Tokenizer>& tokenizer, TokenId id, float logprob) {
   Json token = {{"id", id}};
-  if (tokenizer) token["text"] = tokenizer->bytes(id);
-  token["logprob"] = short_number(logprob);
+  if (tokenizer) token.add("text", tokenizer->bytes(id));
+  token.add("logprob", logprob);
   return token;
 }
 
 Json logprob_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
                   const TokenLogprob& score) {
   Json token = likely_json(tokenizer, id, score.logprob);
-  token["rank"] = std::isnan(score.logprob) ? Json() : Json(score.rank);
-  Json& top = token["top"] = Json::array();
+  token.add("rank", std::isnan(score.logprob) ? Json() : Json(score.rank));
+  Json top = Json::array();
   for (const auto& [other, logprob] : score.top) {
     top.push_back(likely_json(tokenizer, other, logprob));
   }
+  token.add("top", top);
   return token;
 }
 
