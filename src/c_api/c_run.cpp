@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/set_while_alive.h"
+#include "base/share.h"
 #include "c_api/handles.h"
 #include "gpt2/option_fields.h"
 #include "gpt2/sampler.h"
@@ -54,7 +55,7 @@ RunEvents events_of(const RunStatePointer& state) {
   };
   events.on_progress = [state](double share) { state->share = share; };
   events.on_prompt = [state](std::size_t read, std::size_t total) {
-    state->share = static_cast<double>(read) / static_cast<double>(total);
+    state->share = share_of(read, total);
   };
   events.on_piece = [state](std::size_t index, const CompletionPiece& piece) {
     const gpt2_on_token on_token = state->callbacks.on_token;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/share.h"
 #include "base/text.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
@@ -186,7 +187,7 @@ void answer_lines(const std::string& file, const std::string& what,
   Progress progress(what);
   for (bool has_more = true; has_more;) {
     if (const std::size_t bytes = input.bytes(); bytes > 0) {
-      progress.part(static_cast<double>(lines.offset()) / static_cast<double>(bytes));
+      progress.part(share_of(lines.offset(), bytes));
     } else {
       progress.show(concat("line ", number + 1));
     }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/share.h"
 #include "base/system/threads.h"
 #include "generate/writing/prompt_reader.h"
 #include "generate/writing/tokens.h"
@@ -89,7 +90,7 @@ std::vector<std::vector<float>> embed(const Engine& engine,
     EmbedPass pass(engine, options);
     while (next < texts.size() && !pass.is_full()) pass.add(texts[next++]);
     read += pass.run(vectors);
-    if (options.progress) options.progress(static_cast<double>(read) / static_cast<double>(total));
+    if (options.progress) options.progress(share_of(read, total));
   }
   return vectors;
 }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/share.h"
 #include "generate/sampling/softmax.h"
 #include "gpt2/embed.h"
 
@@ -103,9 +104,8 @@ void inspect_predictions(Inspection& found, const Engine& engine, const PassReco
       describe(std::span(found.lens[i]).subspan(begin, rows), engine, i < n_layer ? layer : last,
                last, top);
       if (options.progress) {
-        options.progress((static_cast<double>(begin) +
-                          static_cast<double>(rows * (i + 1)) / static_cast<double>(n_layer + 1)) /
-                         static_cast<double>(count));
+        const std::size_t passes = n_layer + 1;
+        options.progress(share_of(begin * passes + rows * (i + 1), count * passes));
       }
     }
   }

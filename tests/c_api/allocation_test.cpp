@@ -40,8 +40,8 @@ bool has_told_cause(gpt2_status status) {
 }
 
 // Repeats `work`, which returns its status and frees what it makes, with the first allocation
-// failing, the second, and so on, until it succeeds without a failure; of many allocations, every
-// hundredth. `work` must not contain Catch's macros, because they allocate.
+// failing, the second, and so on, until it succeeds without a failure. From the hundredth on, it
+// leaves out more and more of them. `work` must not contain Catch's macros, because they allocate.
 template <class Work>
 void fail_each_allocation(const char* name, const Work& work, bool and_later_ones = false) {
   INFO(name << (and_later_ones ? ", and all later ones" : ""));

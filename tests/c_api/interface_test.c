@@ -247,6 +247,17 @@ static void test_callbacks_cancel(void) {
   }
 }
 
+static void test_progress_without_a_prompt(void) {
+  struct counter counter = {0, 0, -1, "", NULL, NULL, NULL};
+  gpt2_callbacks callbacks = {sizeof callbacks, &counter, NULL, on_progress, NULL, NULL};
+  gpt2_session* session = new_session();
+  check_result(run_in(session, greedy, NULL), "\"token_ids\"");
+  check_result(run_in(session, "{\"prompt\": \"\", \"max_new_tokens\": 2}", &callbacks),
+               "\"prompt_tokens\":0");
+  CHECK(counter.calls > 0);
+  gpt2_session_free(session);
+}
+
 static void test_scores_callback(void) {
   struct counter counter = {0, 3, -1, "", NULL, NULL, NULL};
   gpt2_callbacks callbacks = {sizeof callbacks, &counter, NULL, NULL, only_42, NULL};
@@ -523,6 +534,7 @@ int main(void) {
   test_lifetimes();
   test_a_session_with_a_run();
   test_callbacks_cancel();
+  test_progress_without_a_prompt();
   test_scores_callback();
   test_freeing_in_callbacks();
   test_stepping_in_callbacks();

@@ -9,6 +9,7 @@
 
 #include "base/fail.h"
 #include "base/hash.h"
+#include "base/share.h"
 #include "base/text.h"
 #include "cli/batch/batch.h"
 #include "cli/system/system.h"
@@ -317,8 +318,7 @@ void BatchRun::show(Progress& progress) {
   shown_ = now;
   const std::size_t bytes = of_.input.bytes();
   if (bytes <= first_offset_) return progress.show(counted(summary_.lines, "line"));
-  progress.part(static_cast<double>(offset_ - first_offset_) /
-                static_cast<double>(bytes - first_offset_));
+  progress.part(share_of(offset_ - first_offset_, bytes - first_offset_));
 }
 
 }  // namespace

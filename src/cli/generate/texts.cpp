@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/seconds_since.h"
+#include "base/share.h"
 #include "base/text.h"
 #include "cli/lines.h"
 #include "cli/system/system.h"
@@ -195,7 +196,7 @@ RunEvents TextsRun::events(const CompletionRequest& request) {
   events.goes_on = [] { return !interrupted(); };
   events.on_prompt = [this](std::size_t read, std::size_t total) {
     if (has_read_ || is_talk_) return;
-    progress("reading the prompt").part(static_cast<double>(read) / static_cast<double>(total));
+    progress("reading the prompt").part(share_of(read, total));
   };
   events.on_piece = [this](std::size_t index, const CompletionPiece& piece) {
     end_reading();
@@ -208,8 +209,7 @@ RunEvents TextsRun::events(const CompletionRequest& request) {
   };
   events.on_beam_step = [this, max_new_tokens](const BeamStep& step) {
     end_reading();
-    progress("searching")
-        .part(static_cast<double>(step.new_tokens) / static_cast<double>(max_new_tokens));
+    progress("searching").part(share_of(step.new_tokens, max_new_tokens));
     written_.tokens += step.tokens.size();
     written_.logits_hash = step.logits_hash;
   };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "base/share.h"
 #include "base/system/threads.h"
 #include "base/utf8.h"
 #include "generate/sampling/softmax.h"
@@ -306,7 +307,7 @@ PerplexityComparison compare_perplexity(const Engine& a, const Engine& b,
   for (const ScoredWindow& window : windows_of(tokens.size(), length, length / 2)) {
     const auto text = tokens.subspan(window.begin, window.end - window.begin);
     windows.push_back(pair.score(text, window.first - window.begin));
-    if (progress) progress(static_cast<double>(window.end) / static_cast<double>(tokens.size()));
+    if (progress) progress(share_of(window.end, tokens.size()));
   }
   return summarize(windows);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <list>
 
+#include "base/share.h"
 #include "base/system/threads.h"
 #include "generate/sampling/softmax.h"
 #include "generate/writing/prompt_reader.h"
@@ -196,7 +197,7 @@ void score_tasks(const Engine& engine, std::span<const ScoreTask> tasks, std::si
   std::size_t written = 0;
   while (const std::size_t more = reader.pass()) {
     written += more;
-    if (progress) progress(static_cast<double>(written) / static_cast<double>(total));
+    if (progress) progress(share_of(written, total));
   }
 }
 

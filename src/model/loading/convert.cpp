@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/fail.h"
+#include "base/share.h"
 #include "base/team.h"
 #include "gpt2/runtime.h"
 #include "tensor/float16.h"
@@ -126,7 +127,7 @@ void convert_all(Transformer& transformer, WeightType type, std::span<const Mapp
     description.converted_bytes += changed.bytes();
     done += weight.bytes();
     weight = changed;
-    if (progress) progress(static_cast<double>(done) / static_cast<double>(total));
+    if (progress) progress(share_of(done, total));
   });
   if (progress && total == 0) progress(1.0);
   if (transformer.config.tie_word_embeddings) transformer.lm_head = transformer.embedding.wte;

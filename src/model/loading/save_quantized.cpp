@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/new_file.h"
 #include "base/paths.h"
+#include "base/share.h"
 #include "base/text.h"
 #include "formats/model_files.h"
 #include "formats/safetensors.h"
@@ -47,7 +48,7 @@ void write_safetensors(const fs::path& file, const std::vector<NamedWeight>& ten
   std::ofstream out(file, std::ios::binary);
   out << safetensors_header(list);
   for (const NamedWeight& tensor : tensors) {
-    if (progress) progress(static_cast<double>(written) / static_cast<double>(total));
+    if (progress) progress(share_of(written, total));
     written += tensor.bytes.size();
     if (!(out << text_of(tensor.bytes))) break;  // close() throws with the reason
   }
