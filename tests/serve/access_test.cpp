@@ -133,8 +133,8 @@ TEST_CASE("pages of other origins may not use the server, unless --cors allows t
   CHECK(server.metric("gpt2_prompt_tokens_total") == 0);
   check_serves(server);
 
-  const TestServer open(alphabet({"--cors", "https://page.example", "--cors",
-                                  "http://localhost:3000", "--api-key", "k"}));
+  const TestServer open(alphabet(
+      {"--cors", "https://page.example", "--cors", "http://localhost:3000", "--api-key", "k"}));
   const std::string page = "Origin: https://page.example\r\n";
   const HttpResponse allowed =
       open.connect().ask(http_request("OPTIONS", "/v1/completions", "", page));
@@ -151,8 +151,8 @@ TEST_CASE("pages of other origins may not use the server, unless --cors allows t
             .headers.at("access-control-allow-origin") == "http://localhost:3000");
   const TestServer all(alphabet({"--cors", "*"}));
   check_normal(ask(all, "Origin: http://any.example\r\n"));
-  for (const std::string origin : {"https://a/", "https://a:443", "http://a:80", "https://*.a",
-                                   "https://A", "a", ""}) {
+  for (const std::string origin :
+       {"https://a/", "https://a:443", "http://a:80", "https://*.a", "https://A", "a", ""}) {
     CAPTURE(origin);
     CHECK(run({"serve", "--cors", origin}).status == 2);
   }
@@ -262,8 +262,8 @@ TEST_CASE("texts beyond --parallel wait for their turn, and leave room when thei
 TEST_CASE("a stream that waits for its turn says so in comments, from its first seconds") {
   const TestServer server(alphabet({"--parallel", "1"}));
   HttpClient first = server.connect(), second = server.connect();
-  first.send(endless(true));
-  first.await("data: ");
+  first.send(endless(false));  // a stream that nobody reads would be given up
+  server.await_metric("gpt2_batch_size", 1);
   nlohmann::json body = kNormal;
   body["stream"] = true;
   second.send(http_request("POST", "/v1/completions", body.dump()));
