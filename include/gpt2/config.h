@@ -12,6 +12,7 @@
 
 namespace [[gnu::visibility("default")]] gpt2 {
 
+// clang-format off
 /// The activation functions that HuggingFace accepts for a GPT-2 (transformers, activations.py,
 /// ACT2FN), but for prelu and xielu, which have weights. HuggingFace's other names stand for one of
 /// these: gelu_pytorch_tanh, gelu_python_tanh and gelu_accurate for gelu_new, gelu_python for gelu,
@@ -20,6 +21,7 @@ enum class ActivationFunction : std::uint8_t {
   gelu_new, gelu_fast, gelu, gelu_10, quick_gelu, relu, relu2, relu6, silu, mish, tanh, sigmoid,
   linear, laplace, hardswish, leaky_relu, sqrtsoftplus,
 };
+// clang-format on
 
 /// The hyperparameters of a GPT-2, with HuggingFace's names and defaults (GPT2Config). A
 /// default-constructed Config describes GPT-2 124M.

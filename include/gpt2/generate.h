@@ -42,7 +42,7 @@ struct GenerationOptions {
   /// Max number of new tokens, up to kMaxOptionTokens (option_fields.h); 0: only read the prompt.
   std::size_t max_new_tokens = 256;
 
-  SamplingOptions sampling = {};     ///< how tokens are drawn
+  SamplingOptions sampling = {};  ///< how tokens are drawn
 
   /// Tokens that end the text and are not part of it, in addition to the end-of-text tokens of the
   /// model (Config::eos_token_id) and the tokenizer (Tokenizer::end_of_text).
@@ -147,7 +147,7 @@ struct GenerationResult {
                                             ///< and then for the end_token if there is one
   std::uint64_t logits_hash = 0;            ///< a hash of all logits from which a token was drawn
   std::size_t drafted_tokens = 0;           ///< how many tokens were drafted
-  std::size_t accepted_tokens = 0;  ///< how many drafted tokens were accepted
+  std::size_t accepted_tokens = 0;          ///< how many drafted tokens were accepted
   std::size_t dropped_tokens = 0;   ///< how many slides dropped; see GenerationOptions::overflow
   double prompt_seconds = 0.0;      ///< the time for reading the prompt
   double generation_seconds = 0.0;  ///< the time for everything after the prompt. The pass over the

@@ -47,8 +47,9 @@ namespace [[gnu::visibility("default")]] gpt2 {
 ///   const Tokenizer tokenizer = Tokenizer::load(path);
 [[nodiscard]] std::filesystem::path find_model(const std::string& name);
 
-/// Returns the names that find_model() finds, in alphabetical order: "gpt2-stories", or "OWNER/NAME"
-/// for a model in the HuggingFace cache. Leaves out paths, and directories that cannot be read.
+/// Returns the names that find_model() finds, in alphabetical order: "gpt2-stories", or
+/// "OWNER/NAME" for a model in the HuggingFace cache. Leaves out paths, and directories that cannot
+/// be read.
 ///
 /// Example:
 ///   for (const std::string& name : model_names()) std::cout << name << '\n';

@@ -139,8 +139,7 @@ struct OptionTable {
       OptionField{"eta_cutoff", &S::eta_cutoff, kCutoff, draws, huggingface,
                   "The same, but with a lower limit if the probability is spread over many "
                   "tokens"},
-      OptionField{"seed", &S::seed, kSeed, draws, openai,
-                  "Different numbers give different texts"},
+      OptionField{"seed", &S::seed, kSeed, draws, openai, "Different numbers give different texts"},
       OptionField{"sequence", &S::sequence, kSequence, draws, own,
                   "Which of the different texts of a seed to write"},
       OptionField{"min_new_tokens", &S::min_new_tokens, kTokens, limits_length, huggingface,

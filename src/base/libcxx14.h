@@ -30,8 +30,7 @@ unique_ptr<T> make_unique_for_overwrite(size_t count) {
 }
 
 // The fewest digits that read back as the same number.
-template <class Number>
-  requires is_floating_point_v<Number>
+template <floating_point Number>
 to_chars_result to_chars(char* begin, char* end, Number value) {
   int length = 0;
   for (int digits = 1; digits <= 17; ++digits) {
@@ -44,9 +43,9 @@ to_chars_result to_chars(char* begin, char* end, Number value) {
 namespace ranges {
 
 // The function of <algorithm> with this name, for a range and arguments.
-#define GPT2_RANGE_ALGORITHM(name)                                                          \
-  template <class Range, class... Rest>                                                     \
-  constexpr auto name(Range&& range, Rest&&... rest) {                                      \
+#define GPT2_RANGE_ALGORITHM(name)                                                           \
+  template <class Range, class... Rest>                                                      \
+  constexpr auto name(Range&& range, Rest&&... rest) {                                       \
     return std::name(ranges::begin(range), ranges::end(range), std::forward<Rest>(rest)...); \
   }
 GPT2_RANGE_ALGORITHM(copy)
@@ -80,10 +79,10 @@ GPT2_RANGE_ALGORITHM(stable_sort)
 #undef GPT2_RANGE_ALGORITHM
 
 // The same for predicates.
-#define GPT2_RANGE_ALGORITHM(name)                                     \
-  template <class Range, class Predicate>                              \
-  constexpr auto name(Range&& range, Predicate predicate) {            \
-    return std::name(ranges::begin(range), ranges::end(range),         \
+#define GPT2_RANGE_ALGORITHM(name)                                    \
+  template <class Range, class Predicate>                             \
+  constexpr auto name(Range&& range, Predicate predicate) {           \
+    return std::name(ranges::begin(range), ranges::end(range),        \
                      [&](auto&& x) { return invoke(predicate, x); }); \
   }
 GPT2_RANGE_ALGORITHM(all_of)

@@ -4,7 +4,8 @@
 #include <string_view>
 #include <system_error>
 
-// The functions that look for a file find those that are a part of the program, too (find_built_in).
+// The functions that look for a file find those that are a part of the program, too
+// (find_built_in).
 
 namespace gpt2 {
 

@@ -1,9 +1,9 @@
 #include <string>
 
+#include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/download_script.h"
 #include "cli/system/system.h"
-#include "base/fail.h"
 
 namespace gpt2::cli {
 namespace {

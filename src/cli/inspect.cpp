@@ -105,9 +105,9 @@ InspectionRequest read_request(const InspectSettings& settings, const std::strin
   nlohmann::json body = settings.request;
   body["prompt"] = text_or_ids(text, tokenizer, config.vocab_size);
   body["attention"] = !settings.page.empty() || (settings.as_json && !settings.no_attention);
-  InspectionRequest request =
-      read_arguments(settings.request,
-                     [&] { return read_inspection_request(body, {tokenizer, config}); });
+  InspectionRequest request = read_arguments(settings.request, [&] {
+    return read_inspection_request(body, {tokenizer, config});
+  });
   note_lost_bytes(request.lost_bytes, text.size());
   return request;
 }

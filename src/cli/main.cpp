@@ -63,10 +63,9 @@ Exit status:
 )";
 
 const std::map<std::string, int (*)(const Arguments&)> kCommands = {
-    {"generate", generate}, {"batch", batch},       {"tokenize", tokenize}, {"info", info},
-    {"download", download},
-    {"inspect", inspect},   {"quantize", quantize}, {"score", score},       {"embed", embed},
-    {"serve", serve},       {"bench", bench}};
+    {"generate", generate}, {"batch", batch},     {"tokenize", tokenize}, {"info", info},
+    {"download", download}, {"inspect", inspect}, {"quantize", quantize}, {"score", score},
+    {"embed", embed},       {"serve", serve},     {"bench", bench}};
 
 // gpt2 help [COMMAND]
 Arguments help_arguments(const Arguments& arguments) {

@@ -5,8 +5,8 @@
 
 #include "base/file_source.h"
 #include "base/hash.h"
-#include "base/names.h"
 #include "base/json.h"
+#include "base/names.h"
 #include "base/paths.h"
 #include "base/text.h"
 #include "cli/system/system.h"

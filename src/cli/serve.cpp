@@ -229,8 +229,9 @@ std::unique_ptr<serve::ServedModel> load_served(const ServeSettings& settings,
   served->tokenizer_info =
       serve::tokenizer_info(served->tokenizer, config, of_model.places.tokenizer);
   if (served->has_unused_chat_template()) {
-    print_error(concat(name, ": the model's chat_template is not used: chats become a transcript, "
-                             "as --chat says"));
+    print_error(concat(name,
+                       ": the model's chat_template is not used: chats become a transcript, "
+                       "as --chat says"));
   }
   served->command = command_of(of_model);
   served->created = seconds_of(last_write_time(of_model.path));

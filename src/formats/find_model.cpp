@@ -238,7 +238,8 @@ std::vector<std::string> model_names() {
   const auto names_in = [](const fs::path& directory) {
     std::vector<std::string> found;
     std::error_code error;
-    for (fs::directory_iterator at(directory, error); !error && at != end(at); at.increment(error)) {
+    for (fs::directory_iterator at(directory, error); !error && at != end(at);
+         at.increment(error)) {
       found.push_back(at->path().filename().string());
     }
     return found;

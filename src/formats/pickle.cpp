@@ -15,6 +15,7 @@
 namespace gpt2 {
 namespace {
 
+// clang-format off
 /// The opcodes that Python writes with the protocols 2 to 5.
 enum PickleOpcode : unsigned char {
   kMark = '(', kStop = '.', kNone = 'N', kNewTrue = 0x88, kNewFalse = 0x89,
@@ -29,6 +30,7 @@ enum PickleOpcode : unsigned char {
   kFrozenSet = 0x91, kNewObjEx = 0x92, kStackGlobal = 0x93, kMemoize = 0x94,  // protocol 4
   kByteArray8 = 0x96,                                                      // protocol 5
 };
+// clang-format on
 
 /// Reads a pickle's opcodes and their arguments one after another, and checks bounds.
 class PickleReader {
@@ -96,11 +98,11 @@ class PickleReader {
     const std::size_t left = bytes_.size() - position_;
     if (size > left) fail("the file ends inside the pickle; download it again");
     position_ += static_cast<std::size_t>(size);
-    return bytes_.subspan(position_ - static_cast<std::size_t>(size), static_cast<std::size_t>(size));
+    return bytes_.subspan(position_ - static_cast<std::size_t>(size),
+                          static_cast<std::size_t>(size));
   }
 
  private:
-
   Bytes bytes_;
   std::string_view where_;
   std::size_t position_;

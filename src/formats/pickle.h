@@ -30,9 +30,11 @@ struct PickleName {
 /// opcodes are those that Python writes with protocol 2, the protocol of torch.save, and with 3
 /// to 5. For any other opcode, the constructor throws an Error that names it.
 struct Pickle {
+  // clang-format off
   enum class Kind : std::uint8_t {
     none, boolean, integer, real, text, tuple, list, dict, tensor, storage, name, opaque,
   };
+  // clang-format on
 
   struct Value {
     Kind kind = Kind::none;

@@ -104,9 +104,8 @@ template <class Vec, std::size_t kVecs, class Body>
   std::size_t i = 0;
   for (; i + kVecs * kLanes <= n; i += kVecs * kLanes) body(Count<kVecs>{}, i, Full{});
   if constexpr (kVecs > 1) {
-    for_each_vecs<Vec, kVecs / 2>(n - i, [&](auto vecs, std::size_t j, auto lanes) {
-      body(vecs, i + j, lanes);
-    });
+    for_each_vecs<Vec, kVecs / 2>(
+        n - i, [&](auto vecs, std::size_t j, auto lanes) { body(vecs, i + j, lanes); });
   } else if (i < n) {
     body(Count<1>{}, i, Partial{n - i});
   }

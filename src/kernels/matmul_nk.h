@@ -116,8 +116,8 @@ void dot_streams(const Matmul& product, const Stored* w, std::size_t columns, fl
   // How many elements to prefetch ahead. With 8 rows of x, 3072 bytes were 5 % faster than 1024
   // where k is 768, and distances of more than one row of w evicted the rows of x from the L1 cache
   // where k is 1600.
-  const std::size_t ahead = product.m == 1 ? kWalk.ahead / sizeof(Stored)
-                                           : min(product.k, 3072 / sizeof(Stored));
+  const std::size_t ahead =
+      product.m == 1 ? kWalk.ahead / sizeof(Stored) : min(product.k, 3072 / sizeof(Stored));
   constexpr std::size_t kStreams = kWalk.streams;
   const std::size_t length = columns / kStreams;
   const auto multiply = [&](auto streams, std::size_t n, std::size_t step) {
@@ -139,8 +139,8 @@ void dot_panel(const Matmul& product, const Stored* w, std::size_t columns, floa
   for_tiles<Vec::kDotRows>(product.m, [&](std::size_t row, auto rows) {
     std::size_t n = 0;
     for (; n + kColumns <= columns; n += kColumns) {
-      dot_tile<Vec, kDotTiles<Vec>, rows.value, kColumns>(
-          product, row, w + n * product.k, sums + n, kPanel, 1, kColumns * product.k);
+      dot_tile<Vec, kDotTiles<Vec>, rows.value, kColumns>(product, row, w + n * product.k, sums + n,
+                                                          kPanel, 1, kColumns * product.k);
     }
     for (; n < columns; ++n) {
       dot_tile<Vec, kDotTiles<Vec>, rows.value, 1>(product, row, w + n * product.k, sums + n,

@@ -15,10 +15,9 @@ void philox(std::uint32_t* words, const std::uint32_t* blocks, std::size_t n,
     std::uint32_t key[2] = {low(stream.seed), low(stream.seed >> 32)};
     for (int round = 0; round < 10; ++round) {
       constexpr std::uint32_t kFactor[2] = {0xD2511F53, 0xCD9E8D57};
-      const Int next[4] = {high_product(counter[2], kFactor[1]) ^ counter[1] ^ key[0],
-                           counter[2] * kFactor[1],
-                           high_product(counter[0], kFactor[0]) ^ counter[3] ^ key[1],
-                           counter[0] * kFactor[0]};
+      const Int next[4] = {
+          high_product(counter[2], kFactor[1]) ^ counter[1] ^ key[0], counter[2] * kFactor[1],
+          high_product(counter[0], kFactor[0]) ^ counter[3] ^ key[1], counter[0] * kFactor[0]};
       for (int i = 0; i < 4; ++i) counter[i] = next[i];
       key[0] += 0x9E3779B9;
       key[1] += 0xBB67AE85;

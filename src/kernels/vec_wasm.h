@@ -89,16 +89,16 @@ struct Isa : Registers<16> {
                                       wasm_i32x4_const_splat(0x1fffffff));
     const v128_t is_half = wasm_i32x4_eq(rest, wasm_i32x4_const_splat(0x10000000));
     const v128_t magnitude = wasm_v128_and(narrow, wasm_i32x4_const_splat(0x7fffffff));
-    const v128_t is_subnormal = wasm_u32x4_lt(
-        wasm_i32x4_sub(magnitude, wasm_i32x4_const_splat(1)), wasm_i32x4_const_splat(0x7fffff));
+    const v128_t is_subnormal = wasm_u32x4_lt(wasm_i32x4_sub(magnitude, wasm_i32x4_const_splat(1)),
+                                              wasm_i32x4_const_splat(0x7fffff));
     rare = wasm_v128_or(rare, wasm_v128_or(is_half, is_subnormal));
     return Float(narrow);
   }
 
   static v128_t upper(Float a) { return wasm_i64x2_shuffle(v128_t(a), v128_t(a), 1, 1); }
   static v128_t narrow_pair(v128_t low, v128_t high) {
-    return wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero(low),
-                              wasm_f32x4_demote_f64x2_zero(high), 0, 2);
+    return wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero(low), wasm_f32x4_demote_f64x2_zero(high),
+                              0, 2);
   }
 
   // a * b + c for the two lower lanes, in f64.
@@ -119,13 +119,11 @@ struct Isa : Registers<16> {
     const v128_t error = wasm_f64x2_add(wasm_f64x2_sub(product, wasm_f64x2_sub(sum, part)),
                                         wasm_f64x2_sub(added, part));
     const v128_t zero = wasm_i64x2_const_splat(0);
-    const v128_t is_inexact =
-        wasm_v128_or(wasm_f64x2_lt(error, zero), wasm_f64x2_gt(error, zero));
-    const v128_t is_even =
-        wasm_i64x2_eq(wasm_v128_and(sum, wasm_i64x2_const_splat(1)), zero);
+    const v128_t is_inexact = wasm_v128_or(wasm_f64x2_lt(error, zero), wasm_f64x2_gt(error, zero));
+    const v128_t is_even = wasm_i64x2_eq(wasm_v128_and(sum, wasm_i64x2_const_splat(1)), zero);
     // Away from zero if the error has the sum's sign, else towards zero: +1 or -1 in the bits.
-    const v128_t step = wasm_v128_or(wasm_i64x2_shr(wasm_v128_xor(sum, error), 63),
-                                     wasm_i64x2_const_splat(1));
+    const v128_t step =
+        wasm_v128_or(wasm_i64x2_shr(wasm_v128_xor(sum, error), 63), wasm_i64x2_const_splat(1));
     return wasm_i64x2_add(sum, wasm_v128_and(step, wasm_v128_and(is_inexact, is_even)));
   }
 

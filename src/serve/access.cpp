@@ -87,8 +87,10 @@ bool ApiKeys::admits(std::string_view authorization) const {
 
 void Access::add_origin(const std::string& origin) {
   if (origin != "*" && !is_origin(origin)) {
-    reject("--cors: expected an origin as browsers send it, such as https://example.org or "
-           "http://localhost:3000, or * for all, found ", quote(origin));
+    reject(
+        "--cors: expected an origin as browsers send it, such as https://example.org or "
+        "http://localhost:3000, or * for all, found ",
+        quote(origin));
   }
   cors.push_back(origin);
 }

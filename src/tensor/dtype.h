@@ -7,6 +7,7 @@
 
 namespace gpt2 {
 
+// clang-format off
 /// The element types that a checkpoint file can contain, which are those of the safetensors format.
 ///
 /// The engine computes in f32 and reads weights of f32, f16 and bf16. The other types are defined
@@ -16,6 +17,7 @@ enum class DType : std::uint8_t {
   boolean, u8, i8, u16, i16, u32, i32, u64, i64,
   f8_e5m2, f8_e4m3, f8_e8m0, f8_e4m3fnuz, f8_e5m2fnuz, f6_e2m3, f6_e3m2, f4, c64,
 };
+// clang-format on
 
 /// Returns the number of bits of one element: 32 for f32, 4 for f4, and so on.
 ///

@@ -16,7 +16,8 @@ namespace gpt2::test::console_windows_test {
 
 namespace {
 
-// The command on a console of its own, which has no window. The test uses it, too, while this lives.
+// The command on a console of its own, which has no window. The test uses it, too, while this
+// lives.
 class Console {
  public:
   explicit Console(const std::wstring& arguments) {
@@ -24,8 +25,8 @@ class Console {
     STARTUPINFOW startup = {};
     startup.cb = sizeof startup;
     PROCESS_INFORMATION started = {};
-    REQUIRE(CreateProcessW(gpt2::path_of(command_path()).c_str(), line.data(), nullptr, nullptr, FALSE,
-                           CREATE_NO_WINDOW, nullptr, nullptr, &startup, &started));
+    REQUIRE(CreateProcessW(gpt2::path_of(command_path()).c_str(), line.data(), nullptr, nullptr,
+                           FALSE, CREATE_NO_WINDOW, nullptr, nullptr, &startup, &started));
     CloseHandle(started.hThread);
     process_ = started.hProcess;
     FreeConsole();
@@ -89,7 +90,8 @@ class Console {
     const int columns = info.dwSize.X, rows = info.dwCursorPosition.Y + 1;
     std::wstring text(static_cast<std::size_t>(columns * rows), L' ');
     DWORD count = 0;
-    ReadConsoleOutputCharacterW(output_, text.data(), static_cast<DWORD>(text.size()), {0, 0}, &count);
+    ReadConsoleOutputCharacterW(output_, text.data(), static_cast<DWORD>(text.size()), {0, 0},
+                                &count);
     return text;
   }
 

@@ -89,12 +89,14 @@ TEST_CASE("info without a model lists the models that have a name") {
   places.write("hub/models--owner--unfinished/refs/main", kCommit);
   const std::string root = places.root().generic_string();
   const Outcome outcome =
-      run({"info"}, {.directory = places.root(),
-                     .environment = {"HF_HUB_CACHE=" + root + "/hub", "GPT2_MODELS=" + root + "/mine"}});
+      run({"info"},
+          {.directory = places.root(),
+           .environment = {"HF_HUB_CACHE=" + root + "/hub", "GPT2_MODELS=" + root + "/mine"}});
   CHECK(outcome.status == 0);
-  CHECK(outcome.out.starts_with("model        fable\nmodel        gpt2\n"
-                                "model        gpt2-stories\nmodel        owner/tale\n"
-                                "model        story\nisa  "));
+  CHECK(
+      outcome.out.starts_with("model        fable\nmodel        gpt2\n"
+                              "model        gpt2-stories\nmodel        owner/tale\n"
+                              "model        story\nisa  "));
 }
 
 TEST_CASE("without HOME, no cache is looked for in the working directory") {

@@ -26,7 +26,7 @@ Words after(const std::string& before, const Words& arguments) {
 }  // namespace
 
 TEST_CASE("if not all threads can start, the text is still the same") {
-  if (is_slow()) return;  // emulators and sanitizers need more
+  if (is_slow()) return;                         // emulators and sanitizers need more
   const std::string limit = "ulimit -v 300000";  // 64 stacks take 512 MiB
   const Outcome outcome = run(after(limit, {"--greedy", "-n", "4", "-t", "64", "abc"}), kShell);
   CHECK(outcome.status == 0);

@@ -10,7 +10,7 @@ namespace gpt2::test::help_test {
 
 namespace {
 
-const Words kCommands = {"generate", "batch",    "tokenize", "info", "score", "embed",
+const Words kCommands = {"generate", "batch",    "tokenize", "info",    "score", "embed",
 #ifdef GPT2_HAS_SERVER
                          "serve",
 #endif

@@ -37,8 +37,7 @@ class DamagedModel {
 
 // sampling_fields_test tries the ends of every option's range. These are texts that are no values.
 TEST_CASE("a value of another form than its option's is refused by name") {
-  const Words whole = {"-1", "12abc", "1.5", "",    " 5",
-                       "+5", "0x10",  "nan", "18446744073709551616"};
+  const Words whole = {"-1", "12abc", "1.5", "", " 5", "+5", "0x10", "nan", "18446744073709551616"};
   const Words real = {"-0.001", "nan", "-inf", "1e999", "0.5x", "", "0,5", "one"};
   const Words ids = {"-1", "x", "1,", ",1", "1,,2", "1;2", "1.5", "2147483648", ""};
   const Words bias = {"1", "1=", "=1", "1=x", "1=nan", "1=inf", "1=101", "1=2=3", "1,2=3", ""};
@@ -95,7 +94,8 @@ TEST_CASE("a bad word that the vocabulary cannot spell is refused") {
   std::string vocabulary = read_bytes(model.file("vocab.json"));
   model.write("vocab.json", vocabulary.erase(vocabulary.find("\"x\":"), 8));
   const std::string directory = model.file("").string();
-  check_refused({"-m", directory, "--bad-words", "x", "a"}, 2, {"--bad-words: ", "no tokens for 'x'"});
+  check_refused({"-m", directory, "--bad-words", "x", "a"}, 2,
+                {"--bad-words: ", "no tokens for 'x'"});
   CHECK(run({"-m", directory, "--bad-words", "y", "a"}).status == 0);
 }
 

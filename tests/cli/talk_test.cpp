@@ -216,7 +216,8 @@ TEST_CASE("an invalid line is refused, and ends a talk that is read from a file"
       {"/set top-k x", {"top_k", "0 to 1000000000", "'x'"}},
       {"/set top_k " + std::string(2 << 20, 'x'), {"xxx...'"}},
       {"/set keep 1000000001", {"keep", "0 to 1000000000", "'1000000001'"}},
-      {"/set seed 18446744073709551616", {"seed", "from -9223372036854775808 to 18446744073709551615"}},
+      {"/set seed 18446744073709551616",
+       {"seed", "from -9223372036854775808 to 18446744073709551615"}},
       {"/set temperature 1e999", {"temperature"}},
       {"/set suppress_tokens 257", {"suppress_tokens", "257", "0 to 256"}}};
   for (const auto& [line, facts] : cases) check_refused(line + "\n", "", facts);
@@ -289,7 +290,9 @@ TEST_CASE("on a terminal, lines can be edited, and an error does not end the tal
 
 TEST_CASE("pasted lines are one line, which can be edited", "[terminal]") {
   Command command({"-i", "-m", alphabet_model(), "-n", "3"}, kTerminal);
-  command.type_after("> ", "\x1b[200~x\rak\x1b[201~\x7f" "b\r");
+  command.type_after("> ",
+                     "\x1b[200~x\rak\x1b[201~\x7f"
+                     "b\r");
   command.read(4);
   CHECK(command.out == "cde\n");
   command.type_after("\n> ", "/save " + state() + "\r");

@@ -123,8 +123,7 @@ TEST_CASE("a seed is any number of 64 bits, and a negative one has the same bits
 
 TEST_CASE("an empty suffix asks for nothing, and no likeliest tokens are null as a whole") {
   const json body = {{"prompt", "One"}, {"max_tokens", 2}, {"suffix", ""}, {"logprobs", 0}};
-  const json logprobs =
-      server().post("/v1/completions", body).json()["choices"][0]["logprobs"];
+  const json logprobs = server().post("/v1/completions", body).json()["choices"][0]["logprobs"];
   CHECK(logprobs["token_logprobs"].size() == 2);
   CHECK(logprobs["top_logprobs"].is_null());
 }

@@ -200,11 +200,11 @@ TEST_CASE("a port can be used again as soon as the server has ended") {
 }
 
 TEST_CASE("the server warns if other machines can reach its socket and need no key") {
-  for (const auto& [options, warns] : std::vector<std::pair<Words, bool>>{
-           {{"--host", "0.0.0.0"}, true},
-           {{"--host", "0.0.0.0", "--api-key", "k"}, false},
-           {{"--host", "127.0.0.2"}, false},
-           {{"--host", "localhost"}, false}}) {
+  for (const auto& [options, warns] :
+       std::vector<std::pair<Words, bool>>{{{"--host", "0.0.0.0"}, true},
+                                           {{"--host", "0.0.0.0", "--api-key", "k"}, false},
+                                           {{"--host", "127.0.0.2"}, false},
+                                           {{"--host", "localhost"}, false}}) {
     CAPTURE(options);
     TestServer server(alphabet(options));
     CHECK(has_warned(server.command) == warns);

@@ -92,7 +92,8 @@ Command::Command(const Words& arguments, const Surroundings& surroundings)
           : temporary_file(surroundings.input);
   int pipe_ends[2];
   int input_ends[2] = {fileno(input), -1};
-  if (pipe2(pipe_ends, O_CLOEXEC) != 0 || (surroundings.pipe && pipe2(input_ends, O_CLOEXEC) != 0)) {
+  if (pipe2(pipe_ends, O_CLOEXEC) != 0 ||
+      (surroundings.pipe && pipe2(input_ends, O_CLOEXEC) != 0)) {
     throw std::runtime_error("no pipe");
   }
 

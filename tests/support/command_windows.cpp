@@ -1,8 +1,8 @@
 #include "support/command.h"
 
-#include <windows.h>
 #include <fcntl.h>
 #include <io.h>
+#include <windows.h>
 
 #include <csignal>
 #include <cstdio>
@@ -111,11 +111,10 @@ Command::Command(const Words& arguments, const Surroundings& surroundings)
   startup.hStdOutput = inherited(writing);
   startup.hStdError = inherited(handle_of(process_->errors));
   PROCESS_INFORMATION started = {};
-  const BOOL has_started =
-      CreateProcessW(surroundings.program.c_str(), wide_line.data(), nullptr, nullptr, TRUE,
-                     CREATE_UNICODE_ENVIRONMENT |
-                         (surroundings.console ? CREATE_NO_WINDOW : DETACHED_PROCESS),
-                     variables.data(), surroundings.directory.c_str(), &startup, &started);
+  const BOOL has_started = CreateProcessW(
+      surroundings.program.c_str(), wide_line.data(), nullptr, nullptr, TRUE,
+      CREATE_UNICODE_ENVIRONMENT | (surroundings.console ? CREATE_NO_WINDOW : DETACHED_PROCESS),
+      variables.data(), surroundings.directory.c_str(), &startup, &started);
   const auto failure = static_cast<int>(GetLastError());
   std::fclose(input);
   close_handle(reading);
@@ -147,7 +146,8 @@ void Command::read(std::size_t bytes) {
 
 void Command::write(const std::string& bytes) {
   DWORD count = 0;
-  if (!WriteFile(process_->input, bytes.data(), static_cast<DWORD>(bytes.size()), &count, nullptr)) {
+  if (!WriteFile(process_->input, bytes.data(), static_cast<DWORD>(bytes.size()), &count,
+                 nullptr)) {
     throw std::runtime_error("cannot write to the pipe");
   }
 }
@@ -167,8 +167,7 @@ void Command::send(int signal) const {
   if (signal != SIGINT) need_posix();
   SetConsoleCtrlHandler(ignore, TRUE);
   FreeConsole();
-  const bool is_sent =
-      AttachConsole(process_->id) && GenerateConsoleCtrlEvent(CTRL_C_EVENT, 0);
+  const bool is_sent = AttachConsole(process_->id) && GenerateConsoleCtrlEvent(CTRL_C_EVENT, 0);
   FreeConsole();
   if (!is_sent && running()) throw std::runtime_error("cannot send Ctrl-C");
 }

@@ -12,8 +12,8 @@
 namespace gpt2::test {
 
 /// A directory with the alphabet model and with links to it. The tests tell the links apart by the
-/// path that `gpt2 info` prints. The directory above it is the test's own as well, so that ".." does
-/// not lead to the directory of temporary files, in which other programs may have put a model.
+/// path that `gpt2 info` prints. The directory above it is the test's own as well, so that ".."
+/// does not lead to the directory of temporary files, in which other programs may have put a model.
 class ModelPlaces {
  public:
   ModelPlaces() { write_alphabet_model(root() / "the_model"); }

@@ -157,7 +157,8 @@ GenerateSettings read_generate_settings(const Arguments& arguments) {
   add_hf_defaults(options, has_hf_defaults);
   options.set_common({"--file", "--model", "--dtype", "--threads", "--samples", "--json",
                       "--interactive", "--temperature", "--top-k", "--top-p", "--seed", "--greedy",
-                      "--max-new-tokens", "--stop", "--repetition-penalty", "--help-all", "--help"});
+                      "--max-new-tokens", "--stop", "--repetition-penalty", "--help-all",
+                      "--help"});
   options.parse(arguments);
   check_format(settings, options);
   settings.model.find();

@@ -25,9 +25,7 @@ struct GenerateSettings {
   bool stats = false;
 
   /// Whether the text has a session that is kept, and so is one text.
-  [[nodiscard]] bool has_session() const {
-    return talks || !state.empty() || !save_state.empty();
-  }
+  [[nodiscard]] bool has_session() const { return talks || !state.empty() || !save_state.empty(); }
 
   /// The request, without its prompt, and the defaults of its members, in the names of the table.
   nlohmann::json request = nlohmann::json::object();

@@ -179,10 +179,9 @@ class Talk {
   void answer(Session before, std::vector<TokenId> line) {
     Session session = before.fork();
     CompletionRequest request = request_of(settings_.request, session, line);
-    const GenerationResult result = write_texts(session.engine(), &session, tokenizer_, settings_,
-                                                std::move(request), "", [] {})
-                                        .last;
-    if (settings_.stats) print_stats(result, session, before.position());
+    const auto written = write_texts(session.engine(), &session, tokenizer_, settings_,
+                                     std::move(request), "", [] {});
+    if (settings_.stats) print_stats(written.last, session, before.position());
     session_ = std::move(session);
     before_ = std::move(before);
     line_ = std::move(line);

@@ -77,9 +77,8 @@ class TextWriter {
   void end(const GenerationResult& result) {
     if (result.finish_reason == FinishReason::cancelled && result.tokens.empty()) return;
     show();
-    const bool only_saves =
-        settings_.no_echo && !settings_.save_state.empty() && result.tokens.empty() &&
-        result.finish_reason == FinishReason::length;
+    const bool only_saves = settings_.no_echo && !settings_.save_state.empty() &&
+                            result.tokens.empty() && result.finish_reason == FinishReason::length;
     if (!settings_.no_newline && !only_saves && last_ != '\n') write_stdout("\n");
   }
 

@@ -16,7 +16,6 @@
 
 #include "base/fail.h"
 #include "base/names.h"
-#include "base/names.h"
 #include "base/text.h"
 #include "gpt2/option_fields.h"
 

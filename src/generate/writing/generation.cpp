@@ -124,8 +124,7 @@ std::optional<Slice> Generation::next(std::size_t max_rows) {
     return std::nullopt;
   }
   constexpr std::size_t kScoredRows = 256;  // of logits, which take 50 MB for GPT-2
-  const auto piece =
-      prompt_->next(scores_prompt() ? std::min(max_rows, kScoredRows) : max_rows);
+  const auto piece = prompt_->next(scores_prompt() ? std::min(max_rows, kScoredRows) : max_rows);
   if (!scores_prompt() && !prompt_->finished()) return Slice{&session_, piece, {}};
   logits_.resize((scores_prompt() ? piece.size() : 1) * vocab_size());
   return Slice{&session_, piece, logits_};
@@ -166,8 +165,8 @@ void Generation::score_prompt() {
     prompt_scores_.push_back(token_logprob(rows.first(vocab_size()), tokens[prompt_scores_.size()],
                                            options_.top_logprobs.value_or(0)));
   }
-  logits_ = std::vector<float>(logits_.end() - static_cast<std::ptrdiff_t>(vocab_size()),
-                               logits_.end());
+  logits_ =
+      std::vector<float>(logits_.end() - static_cast<std::ptrdiff_t>(vocab_size()), logits_.end());
 }
 
 // Called after a pass over a piece of the prompt. Returns whether the first token of the text can

@@ -119,9 +119,9 @@ class Generation {
   std::optional<PromptReader> prompt_;  // until it has been read; after a slide, it reads the
                                         // tokens that were kept
   std::vector<TokenLogprob> prompt_scores_;
-  std::vector<float> logits_;           // of the latest pass: (1 + drafted, vocab_size), or a row
-                                        // for each token of a prompt that is scored
-  std::optional<TokenId> ahead_;        // the token of the first row, if it is drawn already
+  std::vector<float> logits_;     // of the latest pass: (1 + drafted, vocab_size), or a row
+                                  // for each token of a prompt that is scored
+  std::optional<TokenId> ahead_;  // the token of the first row, if it is drawn already
   bool is_cancelled_ = false;
   bool finished_ = false;
   std::exception_ptr error_;

@@ -50,7 +50,7 @@ void add_completion(Json& record, const CompletionRequest& request,
 ///                     our own requests or of OpenAI's
 ///   command_default   that of `gpt2 generate`
 ///   help              one line
-[[nodiscard]] Json option_list(
-    bool is_own, const nlohmann::json& defaults = nlohmann::json::object());
+[[nodiscard]] Json option_list(bool is_own,
+                               const nlohmann::json& defaults = nlohmann::json::object());
 
 }  // namespace gpt2

@@ -40,8 +40,8 @@ class ResponsesAnswer : public AnswerForm {
   }
 
   [[nodiscard]] std::vector<Json> part(std::size_t, const std::string& text,
-                                       std::span<const TokenId>,
-                                       std::span<const TokenLogprob>, bool) override {
+                                       std::span<const TokenId>, std::span<const TokenLogprob>,
+                                       bool) override {
     const std::string delta = text_.empty() ? chat_content(text) : text;
     text_ += text;
     return {text_event("response.output_text.delta", "delta", delta)};

@@ -22,7 +22,8 @@ void read_field(Members& members, const Field& row, Values& values, std::size_t 
   using Codec = OptionCodec<typename Field::Value>;
   if (!Codec::read(*value, field.range, values.*field.member)) {
     const bool is_seed = std::string_view(row.name) == "seed";
-    members.refuse(row.name, concat(Codec::form(field.range).json, is_seed ? " or \"random\"" : ""));
+    members.refuse(row.name,
+                   concat(Codec::form(field.range).json, is_seed ? " or \"random\"" : ""));
   }
   try {
     check_ids(members.name(row.name), values.*field.member, vocab_size);
@@ -55,8 +56,8 @@ std::uint64_t random_seed() {
   reject("this system gives no random numbers");
 }
 
-// Each text is forbidden both as it is and with a space before it, because the first token of a word
-// inside a text includes the space before it.
+// Each text is forbidden both as it is and with a space before it, because the first token of a
+// word inside a text includes the space before it.
 void read_bad_words(Members& members, SamplingOptions& options,
                     const std::optional<Tokenizer>& tokenizer) {
   BadWords bad;

@@ -38,8 +38,8 @@ void for_each_field(GenerationOptions& generation, const Visitor& visit) {
   for_each_sampling_field([&](const auto& field) { visit(field, generation.sampling); });
 }
 
-/// Whether an option has an effect in a beam search, and in a text that is drawn. A beam search does
-/// not draw tokens, slide the context, search the text or report log-probabilities.
+/// Whether an option has an effect in a beam search, and in a text that is drawn. A beam search
+/// does not draw tokens, slide the context, search the text or report log-probabilities.
 struct OptionEffect {
   bool in_search, in_drawing;
 };

@@ -193,18 +193,16 @@ TokensRequest read_tokenize_request(const json& body, const RequestContext& cont
   const std::vector<TokenId> tokens = reader.read_json(prompt, "prompt");
   const bool with_offsets = members.flag("offsets").value_or(false);
   members.refuse_others();
-  TokensRequest request = {{{"tokens", tokens},
-                            {"count", tokens.size()},
-                            {"max_model_len", context.config.n_positions}},
-                           tokens.size(),
-                           reader.lost_bytes};
+  TokensRequest request = {
+      {{"tokens", tokens}, {"count", tokens.size()}, {"max_model_len", context.config.n_positions}},
+      tokens.size(),
+      reader.lost_bytes};
   if (!with_offsets) return request;
   if (!prompt.is_string()) members.reject("offsets", "expected a prompt that is a text");
-  const EncodedText encoded =
-      context.tokenizer->encode_text(prompt.get_ref<const std::string&>(),
-                                     {.parse_special = !reader.split_special_tokens,
-                                      .add_special_tokens = reader.add_special_tokens,
-                                      .with_ranges = true});
+  const EncodedText encoded = context.tokenizer->encode_text(
+      prompt.get_ref<const std::string&>(), {.parse_special = !reader.split_special_tokens,
+                                             .add_special_tokens = reader.add_special_tokens,
+                                             .with_ranges = true});
   Json offsets = Json::array();
   for (const auto& [begin, end] : encoded.ranges) offsets.push_back(Json::array({begin, end}));
   request.answer.add("offsets", offsets);

@@ -59,9 +59,9 @@ struct ScoringResult {
 /// documents it.
 struct EmbeddingRequest {
   std::vector<std::vector<TokenId>> inputs = {};
-  EmbedOptions options = {};  ///< "pooling" and "layer", which OpenAI's API does not have
-  bool is_base64 = false;     ///< whether vectors are written as base64 of their floats
-  std::size_t lost_bytes = 0; ///< for which the vocabulary has no tokens
+  EmbedOptions options = {};   ///< "pooling" and "layer", which OpenAI's API does not have
+  bool is_base64 = false;      ///< whether vectors are written as base64 of their floats
+  std::size_t lost_bytes = 0;  ///< for which the vocabulary has no tokens
 
   [[nodiscard]] std::size_t tokens() const;  ///< of all texts
 };

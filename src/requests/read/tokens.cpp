@@ -67,8 +67,8 @@ std::vector<TokenId> TokenReader::read_ids(const json& value, const std::string&
   for (const json& id : value) {
     std::size_t token = 0;
     if (!OptionCodec<std::size_t>::read(id, range, token)) {
-      reject_member(concat(name, "[", tokens.size(), "]"), "expected a token id from 0 to ", vocab_size - 1,
-             ", found ", id.dump(-1, ' ', true).substr(0, 40));
+      reject_member(concat(name, "[", tokens.size(), "]"), "expected a token id from 0 to ",
+                    vocab_size - 1, ", found ", id.dump(-1, ' ', true).substr(0, 40));
     }
     tokens.push_back(static_cast<TokenId>(token));
   }
@@ -93,8 +93,8 @@ std::vector<TokenId> TokenReader::read_member(Members& members, const std::strin
   }
   if (ids != nullptr) return read_ids(*ids, "token_ids");
   if (!tokenizer && text->is_string()) {
-    throw RequestError(
-        concat("there is no tokenizer for \"", name, "\": give \"token_ids\""), name);
+    throw RequestError(concat("there is no tokenizer for \"", name, "\": give \"token_ids\""),
+                       name);
   }
   return read_json(*text, name);
 }
@@ -103,7 +103,7 @@ std::vector<std::vector<TokenId>> TokenReader::read_list(const json& value, cons
                                                          std::size_t most) {
   if (!value.is_string() && !value.is_array()) {
     reject_member(name, "expected a text, a list of token ids, or a list of these, found ",
-           value.type_name());
+                  value.type_name());
   }
   if (value.is_string() || (!value.empty() && value[0].is_number())) {
     return {read_json(value, name)};
@@ -155,9 +155,9 @@ std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens) {
 
 void check_length(std::size_t tokens, const std::string& name, const Config& config) {
   if (tokens > 0 && tokens <= config.n_positions) return;
-  throw RequestError(concat(name, ": expected a text of 1 to ", config.n_positions,
-                            " tokens, found ", tokens),
-                     name, tokens > 0 ? RequestError::kTooLong : nullptr);
+  throw RequestError(
+      concat(name, ": expected a text of 1 to ", config.n_positions, " tokens, found ", tokens),
+      name, tokens > 0 ? RequestError::kTooLong : nullptr);
 }
 
 }  // namespace gpt2

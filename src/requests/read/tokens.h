@@ -15,8 +15,8 @@
 namespace gpt2 {
 
 /// Parses token ids that are separated by white space or commas, without or with the brackets that
-/// programs print around a list. Throws RequestError for a second list, and for a word that is not a
-/// number from 0 to count - 1; `before` is the number of ids before this text.
+/// programs print around a list. Throws RequestError for a second list, and for a word that is not
+/// a number from 0 to count - 1; `before` is the number of ids before this text.
 [[nodiscard]] std::vector<TokenId> parse_tokens(std::string text, std::size_t count,
                                                 std::size_t before = 0);
 
@@ -46,11 +46,12 @@ struct TokenReader {
   /// Returns the tokens of a text that is scored, with `bos` before them.
   [[nodiscard]] std::vector<TokenId> with_bos(std::vector<TokenId> tokens) const;
 
-  /// Returns the tokens of a text. Throws RequestError if one of them is not in the model's vocabulary.
+  /// Returns the tokens of a text. Throws RequestError if one of them is not in the model's
+  /// vocabulary.
   [[nodiscard]] std::vector<TokenId> read(const std::string& text);
 
-  /// Returns the tokens of a list of token ids. `name` is its name in messages. Throws RequestError for
-  /// any other value.
+  /// Returns the tokens of a list of token ids. `name` is its name in messages. Throws RequestError
+  /// for any other value.
   [[nodiscard]] std::vector<TokenId> read_ids(const nlohmann::json& value,
                                               const std::string& name) const;
 
@@ -83,7 +84,8 @@ std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t
 /// tokens together. Throws RequestError if there is no room for any.
 [[nodiscard]] std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens);
 
-/// Throws RequestError unless a text, in the member `name` of a request, has 1 to n_positions tokens.
+/// Throws RequestError unless a text, in the member `name` of a request, has 1 to n_positions
+/// tokens.
 void check_length(std::size_t tokens, const std::string& name, const Config& config);
 
 }  // namespace gpt2

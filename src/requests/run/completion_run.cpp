@@ -16,7 +16,7 @@ struct CompletionRun::Unsent {
   std::string text = {};
   std::vector<TokenId> tokens = {};
   std::vector<TokenLogprob> scores = {};
-  bool ends = false;  // whether the last of these tokens ended the text
+  bool ends = false;                        // whether the last of these tokens ended the text
   std::optional<FinishReason> reason = {};  // until it is
   std::size_t length = 0;                   // in tokens, of a text that has ended
 };

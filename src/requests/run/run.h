@@ -123,9 +123,8 @@ class Run {
 };
 
 /// What a run does.
-using Request =
-    std::variant<CompletionRequest, EmbeddingRequest, ScoringRequest, InspectionRequest,
-                 TokensRequest>;
+using Request = std::variant<CompletionRequest, EmbeddingRequest, ScoringRequest, InspectionRequest,
+                             TokensRequest>;
 
 /// A kind of run.
 struct RunKind {
