@@ -3,6 +3,10 @@
 # Installs Doxygen if it is missing. Fails if a comment does not match its declaration.
 set -euo pipefail
 
+if [[ $# -gt 0 ]]; then
+  printf 'docs: it takes no arguments: tools/docs.sh\n' >&2
+  exit 2
+fi
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 "$root/tools/install_dependencies.sh" doxygen
 cd "$root"

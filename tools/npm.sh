@@ -5,6 +5,10 @@
 # SOURCE_DATE_EPOCH is set, two runs make the same bytes.
 set -euo pipefail
 
+if [[ $# -gt 0 ]]; then
+  printf 'npm: it takes no arguments: tools/npm.sh\n' >&2
+  exit 2
+fi
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 "$root/tools/web.sh" >/dev/null
 version="$(sed -n 's/.*GPT2_VERSION_STRING "\(.*\)".*/\1/p' "$root/include/gpt2/version.h")"

@@ -4,6 +4,10 @@
 # Any server of files can serve it, below any path. To try it: python3 -m http.server -d build/site
 set -euo pipefail
 
+if [[ $# -gt 0 ]]; then
+  printf 'web: it takes no arguments: tools/web.sh\n' >&2
+  exit 2
+fi
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 "$root/tools/install_dependencies.sh" emscripten node-acorn
 "$root/tools/source_sysroot.sh" "$root/build/web-sysroot" emcc emar

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tests that tools/build.sh builds the checkout that it lies in: build_script_test.sh SOURCE_DIR
+# Tests that tools/build.sh builds the checkout that it lies in, and that the scripts that take no
+# arguments refuse them: build_script_test.sh SOURCE_DIR
 #
 # A small project stands in for the checkout. Its build copies one of its source files.
 set -euo pipefail
@@ -50,3 +51,9 @@ builds fourth changed
 echo 'CMAKE_CXX_COMPILER_LAUNCHER:STRING=/nowhere/ccache' >>third/build/small/CMakeCache.txt
 builds third changed
 [[ ! -e third/build/small/kept ]]
+
+for script in docs npm web wheel zip; do
+  status=0
+  "$source/tools/$script.sh" --help >out 2>log || status=$?
+  [[ $status -eq 2 && ! -s out && "$(<log)" == "$script: it takes no arguments: tools/$script.sh" ]]
+done
