@@ -114,8 +114,8 @@ struct BeamSequence {
   std::vector<TokenId> tokens;  ///< the new tokens, without the one that ended the sequence
   double score;                 ///< see BeamOptions::length_penalty
   FinishReason finish_reason;   ///< end_of_text, length, context_full or cancelled
-  std::string text = {};        ///< that generate() would write for `tokens`; empty without a
-                                ///< tokenizer
+  std::optional<TokenId> end_token = {};  ///< the token that ended the sequence: end_of_text
+  std::string text = {};  ///< that generate() would write for `tokens`; empty without a tokenizer
 };
 
 /// Searches for the continuations of the prompt with the highest scores, and returns the best

@@ -106,11 +106,12 @@ TEST_CASE("one answer for all instruction sets and threads") {
         return true;
       };
       const auto sequences = beam_search(Engine(model, {.threads = threads}), prompt, options);
-      for (const auto& [tokens, score, reason, text] : sequences) {
+      for (const BeamSequence& found : sequences) {
         float halves[2];
-        std::memcpy(halves, &score, sizeof score);
+        std::memcpy(halves, &found.score, sizeof found.score);
         hash = hash_floats(halves, hash);
-        for (const TokenId token : tokens) hash = hash * 31 + static_cast<std::uint64_t>(token);
+        for (const TokenId token : found.tokens)
+          hash = hash * 31 + static_cast<std::uint64_t>(token);
       }
       INFO(isa << ", " << threads << " threads");
       // The hash is the same on every machine; tools/test.sh --aarch64 compares it on Arm.

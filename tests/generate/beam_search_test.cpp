@@ -89,12 +89,15 @@ void check_sequence(const BeamSequence& actual, std::vector<TokenId> row,
                     const nlohmann::json& arguments, bool fills_context) {
   const std::vector<TokenId> eos = eos_of(arguments.at("eos_token_id"));
   FinishReason reason = fills_context ? FinishReason::context_full : FinishReason::length;
+  std::optional<TokenId> end_token;
   const auto end = std::ranges::find_first_of(row, eos);
   if (end != row.end()) {
+    end_token = *end;
     row.erase(end, row.end());
     reason = FinishReason::end_of_text;
   }
   CHECK(actual.tokens == row);
+  CHECK(actual.end_token == end_token);
   CHECK(name_of(actual.finish_reason) == name_of(reason));
 }
 

@@ -215,6 +215,11 @@ TEST_CASE("beams are those of the library") {
   const json never = {
       {"prompt", "a"}, {"num_beams", 2}, {"early_stopping", "never"}, {"max_tokens", 3}};
   CHECK(choices(never)[0]["text"] == "bcd");
+  // The token that ends a sequence counts, as in texts that are drawn.
+  const json ended = answer("completions", with(never, {{"prompt", "0"}}));
+  CHECK(ended["choices"][0]["text"].get<std::string>().empty());
+  CHECK(ended["choices"][0]["finish_reason"] == "stop");
+  CHECK(ended["usage"]["completion_tokens"] == 1);
 }
 
 TEST_CASE("echo and logprobs score a prompt, as an evaluation harness asks for it") {

@@ -35,6 +35,7 @@ class BeamSearch {
     return limits_.prompt_length + new_tokens_ == limits_.max_length;
   }
   [[nodiscard]] std::vector<BeamSequence> finish(FinishReason reason);
+  [[nodiscard]] std::vector<TokenId> tokens_before(std::size_t beam) const;
   [[nodiscard]] std::vector<TokenId> tokens_of(std::size_t beam) const;
   [[nodiscard]] std::string text_of(std::span<const TokenId> tokens) const;
 
@@ -126,17 +127,25 @@ void BeamSearch::step() {
       ++beam;
     } else if (rank < sums_.size()) {
       --may_end_;
-      ended_.add(sum, new_tokens_, sessions_.tokens(parent).subspan(limits_.prompt_length),
-                 FinishReason::end_of_text);
+      ended_.add(sum, new_tokens_,
+                 {.tokens = tokens_before(parent),
+                  .score = 0.0,
+                  .finish_reason = FinishReason::end_of_text,
+                  .end_token = token});
     }
   }
   is_done_ = !is_at_end() && ended_.is_final(sums_.front(), new_tokens_);
 }
 
+// The new tokens of a beam of the step before.
+std::vector<TokenId> BeamSearch::tokens_before(std::size_t beam) const {
+  const auto tokens = sessions_.tokens(beam).subspan(limits_.prompt_length);
+  return {tokens.begin(), tokens.end()};
+}
+
 // The new tokens of a beam, including the latest one.
 std::vector<TokenId> BeamSearch::tokens_of(std::size_t beam) const {
-  const auto before = sessions_.tokens(parents_[beam]).subspan(limits_.prompt_length);
-  std::vector<TokenId> tokens(before.begin(), before.end());
+  std::vector<TokenId> tokens = tokens_before(parents_[beam]);
   tokens.push_back(tokens_[beam]);
   return tokens;
 }
@@ -156,7 +165,7 @@ bool BeamSearch::report() const {
 std::vector<BeamSequence> BeamSearch::finish(FinishReason reason) {
   const DefaultFloatState state;
   for (std::size_t beam = 0; !is_done_ && beam < may_end_; ++beam) {
-    ended_.add(sums_[beam], new_tokens_, tokens_of(beam), reason);
+    ended_.add(sums_[beam], new_tokens_, {tokens_of(beam), 0.0, reason});
   }
   std::vector<BeamSequence> all = ended_.list();
   all.resize(options_.beams.num_return_sequences);

@@ -156,14 +156,11 @@ double EndedSequences::score(float sum, std::size_t length) const {
   return static_cast<double>(sum) / power(static_cast<double>(length), length_penalty_);
 }
 
-void EndedSequences::add(float sum, std::size_t length, std::span<const TokenId> tokens,
-                         FinishReason reason) {
-  const double added = score(sum, length);
+void EndedSequences::add(float sum, std::size_t length, BeamSequence sequence) {
+  sequence.score = score(sum, length);
   const auto is_better = [](double one, const BeamSequence& other) { return one > other.score; };
-  const auto place = std::upper_bound(list_.begin(), list_.end(), added, is_better);
-  list_.insert(place, BeamSequence{.tokens = {tokens.begin(), tokens.end()},
-                                   .score = added,
-                                   .finish_reason = reason});
+  const auto place = std::upper_bound(list_.begin(), list_.end(), sequence.score, is_better);
+  list_.insert(place, std::move(sequence));
   if (list_.size() > count_) list_.pop_back();
 }
 

@@ -119,8 +119,8 @@ class EndedSequences {
 
   /// Adds a sequence whose log-probabilities have this sum, if the list is not full or contains a
   /// worse sequence. In the second case, removes the worst one. `length` is the number of new
-  /// tokens, including the one that ended the sequence, which `tokens` does not contain.
-  void add(float sum, std::size_t length, std::span<const TokenId> tokens, FinishReason reason);
+  /// tokens, including the one that ended the sequence. Sets the score of the sequence.
+  void add(float sum, std::size_t length, BeamSequence sequence);
 
   /// Returns whether the search can end after a step. `best_sum` is the highest sum of the beams
   /// that continue, and `length` the number of new tokens that they have.

@@ -178,6 +178,7 @@ void CompletionRun::search(CompletedPrompt& prompt, const std::function<void()>&
         CompletionChoice{std::move(sequence.text), common, sequence.score});
     choice.result.finish_reason = sequence.finish_reason;
     choice.result.tokens = std::move(sequence.tokens);
+    choice.result.end_token = sequence.end_token;
     choice.index = prompt.choices.size() - 1;
   }
 }
