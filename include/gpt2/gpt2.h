@@ -295,8 +295,10 @@ GPT2_API gpt2_status gpt2_tokenizer_find(const gpt2_tokenizer* tokenizer, const 
                                          size_t n_bytes, gpt2_token* id);
 /// Describes the tokenizer, as {"n_tokens" (one more than the largest id), "vocab_size" (without
 /// added tokens, as in transformers), "end_of_text" (the token that ends a text, or null),
-/// "special_ids" (tokens that mark structure and are no part of a text), "is_byte_level" (whether
-/// a text is the bytes of its tokens), "description"}.
+/// "special_ids" (tokens that mark structure and are no part of a text), "special_tokens" (those
+/// that have a name in HuggingFace: "bos_token" and so on, and the list
+/// "additional_special_tokens"), "is_byte_level" (whether a text is the bytes of its tokens),
+/// "description"}.
 GPT2_API gpt2_status gpt2_tokenizer_info(const gpt2_tokenizer* tokenizer, gpt2_bytes** json);
 /// Frees the handle.
 GPT2_API void gpt2_tokenizer_free(gpt2_tokenizer* tokenizer);

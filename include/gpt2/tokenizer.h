@@ -140,6 +140,18 @@ class Tokenizer {
   /// vocabulary.
   [[nodiscard]] std::optional<TokenId> end_of_text() const noexcept;
 
+  /// A special token by one of HuggingFace's names: "bos_token", "eos_token", "unk_token",
+  /// "sep_token", "pad_token", "cls_token", "mask_token" or "additional_special_tokens".
+  struct SpecialToken {
+    std::string_view name;
+    TokenId id;
+  };
+
+  /// The special tokens that the tokenizer's files name, or else its class, in this order. Only
+  /// "additional_special_tokens" may occur more than once. The reference lives as long as the
+  /// tokenizer.
+  [[nodiscard]] const std::vector<SpecialToken>& special_tokens() const noexcept;
+
   /// One more than the largest id.
   [[nodiscard]] std::size_t size() const noexcept;
 

@@ -83,14 +83,20 @@ Json describe(const gpt2_model& from) {
 }
 
 Json describe(const Tokenizer& tokenizer) {
-  Json special = Json::array();
+  Json special = Json::array(), named = Json::object(), others = Json::array();
   for (std::size_t id = 0; id < tokenizer.size(); ++id) {
     if (tokenizer.is_special(static_cast<TokenId>(id))) special.push_back(id);
   }
+  for (const auto& [name, id] : tokenizer.special_tokens()) {
+    constexpr std::string_view kOther = "additional_special_tokens";
+    name == kOther ? others.push_back(id) : named.add(name, id);
+  }
+  named.add("additional_special_tokens", others);
   return {{"n_tokens", tokenizer.size()},
           {"vocab_size", tokenizer.vocab_size()},
           {"end_of_text", tokenizer.end_of_text()},
           {"special_ids", special},
+          {"special_tokens", named},
           {"is_byte_level", tokenizer.is_byte_level()},
           {"description", tokenizer.description()},
           {"path", tokenizer.files().front().parent_path().string()}};

@@ -12,16 +12,21 @@ namespace {
 
 constexpr std::size_t kMaxBytes = 16 << 20;
 
-// Returns a text among the settings, or null. A token may be an object with its content.
+// Returns a text among the settings, or null.
 Json text_of(const nlohmann::json& settings, const char* name) {
-  if (!settings.contains(name)) return nullptr;
-  const nlohmann::json& value = settings[name];
-  if (value.is_object()) return text_of(value, "content");
-  return value.is_string() ? Json(value.get_ref<const std::string&>()) : Json();
+  if (!settings.contains(name) || !settings[name].is_string()) return nullptr;
+  return settings[name].get_ref<const std::string&>();
 }
 
 Json text_of(const Tokenizer& tokenizer, std::optional<TokenId> id) {
   return id ? Json(tokenizer.bytes(*id)) : Json();
+}
+
+std::optional<TokenId> pad_token(const Tokenizer& tokenizer) {
+  for (const auto& [name, id] : tokenizer.special_tokens()) {
+    if (name == "pad_token") return id;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -37,7 +42,7 @@ Json tokenizer_info(const std::optional<Tokenizer>& tokenizer, const Config& con
   return {{"tokenizer_class", text_of(settings.root, "tokenizer_class")},
           {"bos_token", text_of(*tokenizer, bos)},
           {"eos_token", text_of(*tokenizer, tokenizer->end_of_text())},
-          {"pad_token", text_of(settings.root, "pad_token")},
+          {"pad_token", text_of(*tokenizer, pad_token(*tokenizer))},
           {"chat_template", is_there(chat) ? Json(read_file(chat, kMaxBytes))
                                            : text_of(settings.root, "chat_template")}};
 }

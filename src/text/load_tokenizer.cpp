@@ -205,6 +205,10 @@ SpecialIds read_side_files(const JsonFields& config, Folder& folder, Family fami
       if (tokenizer.vocabulary.find(content)) token = {.content = content, .special = true};
     }
     ids.push_back(tokenizer.added.declare(token));
+    const std::size_t i = ids.size() - 1;
+    const bool has_name = i < std::size(kSpecialNames);
+    const char* const name = has_name ? kSpecialNames[i].name : "additional_special_tokens";
+    if (ids[i] >= 0) tokenizer.special_tokens.push_back({name, ids[i]});
   }
   return ids;
 }

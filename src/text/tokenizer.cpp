@@ -152,6 +152,10 @@ std::optional<TokenId> Tokenizer::bos_token() const noexcept { return impl_->bos
 
 std::optional<TokenId> Tokenizer::end_of_text() const noexcept { return impl_->end_of_text; }
 
+const std::vector<Tokenizer::SpecialToken>& Tokenizer::special_tokens() const noexcept {
+  return impl_->special_tokens;
+}
+
 std::size_t Tokenizer::size() const noexcept { return impl_->vocabulary.size(); }
 
 std::size_t Tokenizer::vocab_size() const noexcept {

@@ -202,6 +202,7 @@ struct Tokenizer::Impl {
   std::vector<TokenId> before;        // special tokens before and after a whole text
   std::vector<TokenId> after;
   std::optional<TokenId> bos, end_of_text;
+  std::vector<SpecialToken> special_tokens;
   bool split_special_tokens = false;         // special tokens in a text are text
   std::string description;                   // while files are read, only the kind
   std::vector<std::filesystem::path> files;  // the files that were read, in this order

@@ -141,7 +141,12 @@ TEST_CASE("descriptions are those of C++") {
   const json tokens = json_of(gpt2_tokenizer_info, c_tokenizer());
   CHECK(tokens.at("n_tokens") == tokenizer().size());
   CHECK(tokens.at("end_of_text") == tokenizer().end_of_text().value());
-  CHECK(tokens.at("special_ids") == json({*tokenizer().end_of_text()}));
+  const TokenId end = *tokenizer().end_of_text();
+  CHECK(tokens.at("special_ids") == json({end}));
+  CHECK(tokens.at("special_tokens") == json{{"bos_token", end},
+                                            {"eos_token", end},
+                                            {"unk_token", end},
+                                            {"additional_special_tokens", json::array()}});
 }
 
 TEST_CASE("a text becomes the same tokens, and these the same text") {

@@ -98,24 +98,14 @@ class Tokenizer(Handle):
         self.vocab_size, self.description = info["vocab_size"], info["description"]
         self._special_ids = frozenset(info["special_ids"])
         self._is_byte_level = info["is_byte_level"]
-        self._set_special(lambda name: read_object(path, files, name), info["end_of_text"])
-
-    def _set_special(self, read: Callable[[str], Dict[str, Any]], end: Optional[int]) -> None:
-        """Takes the special tokens and settings that the files beside the tokenizer have."""
-        # As in the library, the map counts only if the config has no added_tokens_decoder. If both
-        # files name a token, the map takes precedence.
-        config = read("tokenizer_config.json")
-        named = {} if config.get("added_tokens_decoder") else read("special_tokens_map.json")
-        default = "<|endoftext|>" if self._id_of("<|endoftext|>") is not None else None
+        special = {**info["special_tokens"], "eos_token": info["end_of_text"]}
+        self._additional = [self._name_of(id) for id in
+                            dict.fromkeys(special.pop("additional_special_tokens"))]
         for name in _SPECIAL[:3]:
-            token = _content(named.get(name)) or _content(config.get(name)) or default
-            setattr(self, name, token)
-            setattr(self, name + "_id", self._id_of(token))
-        self.eos_token_id, self.eos_token = end, self._name_of(end)
-        self.pad_token = _content(named.get("pad_token")) or _content(config.get("pad_token"))
-        listed = [_content(token) for file in (config, named)
-                  for token in file.get("additional_special_tokens") or []]
-        self._additional = list(dict.fromkeys(text for text in listed if text))
+            setattr(self, name + "_id", special.get(name))
+            setattr(self, name, self._name_of(special.get(name)))
+        self.pad_token = self._name_of(special.get("pad_token"))
+        config = read_object(path, files, "tokenizer_config.json")
         for name, value in _SETTINGS.items():
             given = config.get(name)
             setattr(self, name, value if given is None else given)
@@ -365,13 +355,6 @@ def _side(name: str, side: Any) -> str:
     if side not in SIDES:
         raise unexpected(name, "left or right", side)
     return side
-
-
-def _content(token: Any) -> Optional[str]:
-    """The text of a token, which a file may describe by an object."""
-    if isinstance(token, dict):
-        token = token.get("content")
-    return token if isinstance(token, str) else None
 
 
 def read_object(path: Optional[str], files: Mapping[str, Any], name: str) -> Dict[str, Any]:
