@@ -1,7 +1,5 @@
 #include "gpt2/embed.h"
 
-#include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -73,27 +71,6 @@ std::vector<Json> records_of(const Engine& engine,
   return records;
 }
 
-void embed_lines(const EmbedSettings& settings, const Engine& engine,
-                 const RequestContext& context) {
-  std::vector<EmbeddingRequest> requests;
-  const auto read = [&](const std::string& line) {
-    const auto body =
-        request_of(line, settings.jsonl, context.tokenizer, context.config.vocab_size);
-    requests.push_back(read_embedding_request(body, context));
-    note_lost_bytes(requests.back().lost_bytes, line.size());
-    return requests.back().tokens();
-  };
-  const auto answer = [&] {
-    std::vector<Json> records;
-    for_each_group(requests, have_same_options, [&](const auto& group) {
-      std::ranges::move(records_of(engine, group), std::back_inserter(records));
-    });
-    requests.clear();
-    return records;
-  };
-  answer_lines(settings.file, "embedding " + shown_input(settings.file), read, answer);
-}
-
 }  // namespace
 
 int embed(const Arguments& arguments) {
@@ -107,7 +84,11 @@ int embed(const Arguments& arguments) {
   read_arguments(settings.request, [&] {
     return read_embedding_request({{"text", {0}}}, context);
   });
-  embed_lines(settings, engine, context);
+  const auto read = [&](const std::string& line) {
+    return read_embedding_request(request_of(line, settings.jsonl, context), context);
+  };
+  const auto answer = [&](const auto& group) { return records_of(engine, group); };
+  answer_requests(settings.file, "embedding", read, have_same_options, answer);
   return 0;
 }
 

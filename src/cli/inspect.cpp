@@ -102,12 +102,12 @@ InspectSettings read_settings(const Arguments& arguments) {
 // Reads the request with this text.
 InspectionRequest read_request(const InspectSettings& settings, const std::string& text,
                                const std::optional<Tokenizer>& tokenizer, const Config& config) {
+  const RequestContext context = {tokenizer, config};
   nlohmann::json body = settings.request;
-  body["prompt"] = text_or_ids(text, tokenizer, config.vocab_size);
+  body["prompt"] = text_or_ids(text, context);
   body["attention"] = !settings.page.empty() || (settings.as_json && !settings.no_attention);
-  InspectionRequest request = read_arguments(settings.request, [&] {
-    return read_inspection_request(body, {tokenizer, config});
-  });
+  InspectionRequest request =
+      read_arguments(settings.request, [&] { return read_inspection_request(body, context); });
   note_lost_bytes(request.lost_bytes, text.size());
   return request;
 }

@@ -135,18 +135,22 @@ std::string about_line(std::size_t number, std::string message) {
   return concat("line ", number, ": ", message);
 }
 
-json text_or_ids(const std::string& text, const std::optional<Tokenizer>& tokenizer,
-                 std::size_t vocab_size) {
-  if (tokenizer) return text;
-  return parse_tokens(text, vocab_size);
+json text_or_ids(const std::string& text, const RequestContext& of) {
+  if (of.tokenizer) return text;
+  return parse_tokens(text, of.config.vocab_size);
 }
 
-json request_of(const std::string& line, bool is_json, const std::optional<Tokenizer>& tokenizer,
-                std::size_t vocab_size) {
-  if (!is_json) return {{"text", text_or_ids(line, tokenizer, vocab_size)}};
+json request_of(const std::string& line, bool is_json, const RequestContext& of) {
+  if (!is_json) return {{"text", text_or_ids(line, of)}};
   json request;
   parse_object(request, line, kLineName);
   return request;
+}
+
+void note_lost_bytes(std::size_t lost, std::size_t bytes) {
+  if (lost == 0) return;
+  print_error(concat("the model's vocabulary has no tokens for ", lost, " of the text's ", bytes,
+                     " bytes; the model does not see these bytes"));
 }
 
 std::string line_of(const Json& value) { return value.text() + '\n'; }
@@ -178,13 +182,13 @@ std::vector<std::optional<std::string>> read_group(
 
 }  // namespace
 
-void answer_lines(const std::string& file, const std::string& what,
+void answer_lines(const std::string& file, const std::string& doing,
                   const std::function<std::size_t(const std::string& line)>& read,
                   const std::function<std::vector<Json>()>& answer) {
   const InputFile input(file);
   LineReader lines(input.descriptor(), input.name(), kMaxLineBytes);
   std::size_t number = 0, failed = 0;
-  Progress progress(what);
+  Progress progress(doing + ' ' + input.name());
   for (bool has_more = true; has_more;) {
     if (const std::size_t bytes = input.bytes(); bytes > 0) {
       progress.part(share_of(lines.offset(), bytes));
@@ -202,7 +206,7 @@ void answer_lines(const std::string& file, const std::string& what,
     write_stdout(text);
   }
   if (failed == 0) return;
-  reject(shown_input(file), ": ", failed, " of ", counted(number, "line"),
+  reject(input.name(), ": ", failed, " of ", counted(number, "line"),
          " failed: see \"error\" in their records");
 }
 

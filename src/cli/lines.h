@@ -1,18 +1,19 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <type_traits>
 #include <vector>
 
 #include "base/hash.h"
 #include "base/json_text.h"
-#include "gpt2/tokenizer.h"
+#include "requests/read/completion_request.h"
 
 // The input of commands: files that are read as a whole, and lines that are read in bounded memory
 // and answered with lines of JSON.
@@ -109,31 +110,18 @@ inline constexpr std::string_view kLineName = "the line";
 
 /// Returns a text as a member of a request: without a tokenizer, the list of its token ids. Throws
 /// Error for a word that is no id of the vocabulary.
-[[nodiscard]] nlohmann::json text_or_ids(const std::string& text,
-                                         const std::optional<Tokenizer>& tokenizer,
-                                         std::size_t vocab_size);
+[[nodiscard]] nlohmann::json text_or_ids(const std::string& text, const RequestContext& of);
 
 /// Returns the request that a line is: a JSON object or, unless `is_json`, {"text": the line}.
 /// Throws Error for a line that is no such object.
 [[nodiscard]] nlohmann::json request_of(const std::string& line, bool is_json,
-                                        const std::optional<Tokenizer>& tokenizer,
-                                        std::size_t vocab_size);
+                                        const RequestContext& of);
+
+/// If the vocabulary has no tokens for `lost` of a text's bytes, prints a note on standard error.
+void note_lost_bytes(std::size_t lost, std::size_t bytes);
 
 /// Thrown out of a library's progress function to end the work after an interrupt.
 struct Interrupted {};
-
-/// Calls answer(group) for each run of requests that are the same in some way.
-template <class Request, class Same, class Answer>
-void for_each_group(const std::vector<Request>& requests, const Same& same, const Answer& answer) {
-  std::vector<const Request*> group;
-  for (const Request& request : requests) {
-    if (!group.empty() && !std::invoke(same, request, *group.front())) {
-      answer(std::exchange(group, {}));
-    }
-    group.push_back(&request);
-  }
-  if (!group.empty()) answer(group);
-}
 
 /// Returns the value with a newline.
 [[nodiscard]] std::string line_of(const Json& value);
@@ -143,11 +131,41 @@ void for_each_group(const std::vector<Request>& requests, const Same& same, cons
 /// answered before the function waits for more. A line for which `read` throws Error becomes an
 /// error record, which names the line; if there are any, throws Error at the end, so that the
 /// command fails visibly. Throws Error, too, if the file cannot be read.
-///   what    says what the command does, for the progress
+///   doing   says what the command does, for the progress: "scoring"
 ///   read    keeps what it reads of the text of a line, and returns its number of tokens
 ///   answer  returns the answers to what has been kept since its last call, and forgets it
-void answer_lines(const std::string& file, const std::string& what,
+void answer_lines(const std::string& file, const std::string& doing,
                   const std::function<std::size_t(const std::string& line)>& read,
                   const std::function<std::vector<Json>()>& answer);
+
+/// The same for lines that are requests: read(line) returns one, and answer(group) the answers to
+/// requests that follow one another and are the `same` in some way.
+template <class Read, class Same, class Answer>
+void answer_requests(const std::string& file, const std::string& doing, const Read& read,
+                     const Same& same, const Answer& answer) {
+  using Request = std::invoke_result_t<Read, const std::string&>;
+  std::vector<Request> requests;
+  const auto keep = [&](const std::string& line) {
+    requests.push_back(read(line));
+    note_lost_bytes(requests.back().lost_bytes, line.size());
+    return requests.back().tokens();
+  };
+  const auto answer_all = [&] {
+    std::vector<Json> answers;
+    std::vector<const Request*> group;
+    const auto end_group = [&] {
+      if (!group.empty()) std::ranges::move(answer(group), std::back_inserter(answers));
+      group.clear();
+    };
+    for (const Request& request : requests) {
+      if (!group.empty() && !std::invoke(same, request, *group.front())) end_group();
+      group.push_back(&request);
+    }
+    end_group();
+    requests.clear();
+    return answers;
+  };
+  answer_lines(file, doing, keep, answer_all);
+}
 
 }  // namespace gpt2::cli

@@ -9,6 +9,7 @@
 #include "base/names.h"
 #include "base/paths.h"
 #include "base/text.h"
+#include "cli/lines.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "gpt2/session.h"
@@ -169,12 +170,6 @@ std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text,
   EncodedText encoded = tokenizer.encode_text(text, options);
   note_lost_bytes(encoded.lost_bytes, text.size());
   return std::move(encoded.ids);
-}
-
-void note_lost_bytes(std::size_t lost, std::size_t bytes) {
-  if (lost == 0) return;
-  print_error(concat("the model's vocabulary has no tokens for ", lost, " of the text's ", bytes,
-                     " bytes; the model does not see these bytes"));
 }
 
 std::uint64_t hash_of_model(const Engine& engine, const std::optional<Tokenizer>& tokenizer) {

@@ -108,9 +108,6 @@ struct Models {
 [[nodiscard]] std::uint64_t hash_of_model(const Engine& engine,
                                           const std::optional<Tokenizer>& tokenizer);
 
-/// If the vocabulary has no tokens for `lost` of a text's bytes, prints a note on standard error.
-void note_lost_bytes(std::size_t lost, std::size_t bytes);
-
 /// Returns the form of chats for which HuggingFace's config says that a model was trained.
 /// `config` is the file with the config, or lies beside it.
 [[nodiscard]] ChatForm chat_form_of(const std::filesystem::path& config);

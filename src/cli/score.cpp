@@ -94,11 +94,14 @@ struct Scorer {
   Engine engine;
   std::optional<Tokenizer> tokenizer;
 
-  // Reads a request, whose other members are those of the options.
+  // The other members of a request are those of the options.
+  [[nodiscard]] RequestContext context() const {
+    return {tokenizer, engine.model().config(), settings.request};
+  }
+
   [[nodiscard]] ScoringRequest read(const nlohmann::json& body) const {
-    const RequestContext context = {tokenizer, engine.model().config(), settings.request};
-    return settings.choices ? read_choices_to_score(body, context)
-                            : read_texts_to_score(body, context);
+    return settings.choices ? read_choices_to_score(body, context())
+                            : read_texts_to_score(body, context());
   }
 };
 
@@ -148,9 +151,7 @@ void report(const Scorer& scorer, const ScoringRequest& request, const ScoringRe
 ScoringRequest read_text(const Scorer& scorer) {
   const std::string input = read_input(scorer.settings.file);
   try {
-    const nlohmann::json text =
-        text_or_ids(input, scorer.tokenizer, scorer.engine.model().config().vocab_size);
-    ScoringRequest request = scorer.read({{"text", text}});
+    ScoringRequest request = scorer.read({{"text", text_or_ids(input, scorer.context())}});
     note_lost_bytes(request.lost_bytes, input.size());
     return request;
   } catch (const Error& error) {
@@ -178,24 +179,13 @@ void score_text(const Scorer& scorer) {
 
 void score_each_line(const Scorer& scorer) {
   const ScoreSettings& settings = scorer.settings;
-  std::vector<ScoringRequest> requests;
   const auto read = [&](const std::string& line) {
-    const bool is_json = settings.choices || settings.jsonl;
-    const std::size_t vocab_size = scorer.engine.model().config().vocab_size;
-    requests.push_back(scorer.read(request_of(line, is_json, scorer.tokenizer, vocab_size)));
-    note_lost_bytes(requests.back().lost_bytes, line.size());
-    return requests.back().tokens();
+    return scorer.read(request_of(line, settings.choices || settings.jsonl, scorer.context()));
   };
-  const auto answer = [&] {
-    std::vector<Json> scores;
-    for_each_group(requests, &ScoringRequest::has_same_options, [&](const auto& group) {
-      std::ranges::move(gpt2::score_lines(scorer.engine, scorer.tokenizer, group),
-                        std::back_inserter(scores));
-    });
-    requests.clear();
-    return scores;
+  const auto answer = [&](const auto& group) {
+    return gpt2::score_lines(scorer.engine, scorer.tokenizer, group);
   };
-  answer_lines(settings.file, "scoring " + shown_input(settings.file), read, answer);
+  answer_requests(settings.file, "scoring", read, &ScoringRequest::has_same_options, answer);
 }
 
 }  // namespace

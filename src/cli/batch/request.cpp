@@ -7,7 +7,6 @@
 #include "cli/lines.h"
 #include "gpt2/generation_config.h"
 #include "requests/read/members.h"
-#include "requests/read/tokens.h"
 
 namespace gpt2::cli {
 namespace {
@@ -108,11 +107,9 @@ BatchRequest read_request(const Line& line, bool is_plain, const BatchContext& o
     if (!is_plain) {
       parse_object(object, text, kLineName);
       read_body(body_of(object, request), of, request);
-    } else if (of.tokenizer) {
-      read_body({{"prompt", text}}, of, request);
     } else {
-      const std::size_t vocab_size = of.engine.model().config().vocab_size;
-      read_body({{"token_ids", parse_tokens(text, vocab_size)}}, of, request);
+      const char* const name = of.tokenizer ? "prompt" : "token_ids";
+      read_body({{name, text_or_ids(text, of.requests())}}, of, request);
     }
   } catch (const Error&) {
     request.error = std::current_exception();

@@ -36,10 +36,10 @@ CompletionRequest read_request(const GenerateSettings& settings, const std::stri
                                const std::optional<Tokenizer>& tokenizer, const Engine& engine,
                                const std::optional<Session>& session) {
   const Config& config = engine.model().config();
-  nlohmann::json body = settings.request;
-  body["prompt"] = text_or_ids(prompt, tokenizer, config.vocab_size);
-  if (body["prompt"].empty()) body["prompt"] = nullptr;  // a list without ids
   RequestContext context = {tokenizer, config, settings.defaults};
+  nlohmann::json body = settings.request;
+  body["prompt"] = text_or_ids(prompt, context);
+  if (body["prompt"].empty()) body["prompt"] = nullptr;  // a list without ids
   context.max_choices = GenerationConfig::kMaxSamples;
   if (settings.has_session()) context.session = {0, config.n_positions};
   if (session) context.session = {session->position(), session->capacity()};
