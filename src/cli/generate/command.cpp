@@ -9,9 +9,7 @@
 #include "base/paths.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/generate/settings.h"
-#include "cli/generate/talk.h"
-#include "cli/generate/texts.h"
+#include "cli/generate/generate.h"
 #include "cli/lines.h"
 #include "cli/options/request_options.h"
 #include "cli/terminal/console.h"
@@ -94,49 +92,31 @@ class BackgroundDraft {
   std::thread thread_;
 };
 
-// Continues the prompt in the session of --state or, without one, in a new session.
-void write_text(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-                const Engine& engine, std::optional<Session> state, CompletionRequest request,
-                const std::string& prompt) {
+// Continues the prompt: in the session of --state, or else, if it is one text, in a new session.
+void write(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
+           const Engine& engine, std::optional<Session> session, CompletionRequest request,
+           const std::string& prompt) {
   const Model& model = engine.model();
   const std::size_t n_positions = model.config().n_positions;
-  const std::size_t before = state ? state->position() : 0;
-  BackgroundDraft background(model);
   const std::size_t max_new_tokens = request.prompts[0].max_new_tokens;
+  const bool is_one = !request.searches() && request.n == 1;
+  BackgroundDraft background(model);
   const bool has_background =
-      settings.model.draft == "auto" && gains_from_draft(model, max_new_tokens);
+      is_one && settings.model.draft == "auto" && gains_from_draft(model, max_new_tokens);
   if (has_background) request.options.pending_draft = background.future();
-  const std::size_t room = request.prompts[0].tokens.size() + std::min(max_new_tokens, n_positions);
-  Session session =
-      state ? *std::move(state) : Session(engine, {.max_tokens = std::min(room, n_positions)});
+  if (is_one && !session) {
+    const std::size_t room =
+        request.prompts[0].tokens.size() + std::min(max_new_tokens, n_positions);
+    session.emplace(engine, SessionOptions{.max_tokens = std::min(room, n_positions)});
+  }
   const auto start_draft = [&] {
     if (has_background) background.start();
   };
-  const GenerationResult result =
-      write_texts(engine, &session, tokenizer, settings, std::move(request), prompt, start_draft)
-          .last;
-  if (result.finish_reason == FinishReason::context_full) {
-    print_error(concat("the text ends here: the context of ", n_positions, " tokens is full"));
-  }
-  if (settings.stats && !settings.as_json) print_stats(result, session, before);
+  const GenerationResult last = write_texts(engine, session ? &*session : nullptr, tokenizer,
+                                            settings, std::move(request), prompt, start_draft);
   // A text that was cancelled before its first token leaves the file as it is.
-  const bool is_text = result.finish_reason != FinishReason::cancelled || !result.tokens.empty();
-  if (!settings.save_state.empty() && is_text) save_state(session, path_of(settings.save_state));
-}
-
-// Writes several texts side by side, or those of a beam search.
-void write_several(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-                   const Engine& engine, CompletionRequest request, const std::string& prompt) {
-  const std::size_t beams = request.beams.num_beams;
-  const WrittenTexts texts =
-      write_texts(engine, nullptr, tokenizer, settings, std::move(request), prompt, [] {});
-  if (settings.stats && !settings.as_json) {
-    print_stats(beams > 1 ? "beams" : "samples", beams > 1 ? beams : texts.texts, texts);
-  }
-  if (beams > 1 && texts.is_context_full) {
-    print_error(concat("a text ends where the context of ", engine.model().config().n_positions,
-                       " tokens is full"));
-  }
+  const bool is_text = last.finish_reason != FinishReason::cancelled || !last.tokens.empty();
+  if (!settings.save_state.empty() && is_text) save_state(*session, path_of(settings.save_state));
 }
 
 }  // namespace
@@ -170,11 +150,7 @@ int generate(const Arguments& arguments) {
   if (draft) read_arguments({{"draft", true}}, [&] { request.set_draft(*draft); });
   const std::string shown =
       tokenizer ? prompt : join(parse_tokens(prompt, model.config().vocab_size));
-  if (request.searches() || request.n > 1) {
-    write_several(settings, tokenizer, engine, std::move(request), shown);
-  } else {
-    write_text(settings, tokenizer, engine, std::move(state), std::move(request), shown);
-  }
+  write(settings, tokenizer, engine, std::move(state), std::move(request), shown);
   return 0;
 }
 

@@ -1,4 +1,4 @@
-#include "cli/generate/settings.h"
+#include "cli/generate/generate.h"
 
 #include "cli/options/request_options.h"
 

@@ -1,4 +1,4 @@
-#include "cli/generate/talk.h"
+#include "cli/generate/generate.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -14,7 +14,6 @@
 #include "base/paths.h"
 #include "base/system/process.h"
 #include "base/text.h"
-#include "cli/generate/texts.h"
 #include "cli/lines.h"
 #include "cli/model.h"
 #include "cli/options/request_options.h"
@@ -179,9 +178,7 @@ class Talk {
   void answer(Session before, std::vector<TokenId> line) {
     Session session = before.fork();
     CompletionRequest request = request_of(settings_.request, session, line);
-    const auto written = write_texts(session.engine(), &session, tokenizer_, settings_,
-                                     std::move(request), "", [] {});
-    if (settings_.stats) print_stats(written.last, session, before.position());
+    write_texts(session.engine(), &session, tokenizer_, settings_, std::move(request), "", [] {});
     session_ = std::move(session);
     before_ = std::move(before);
     line_ = std::move(line);

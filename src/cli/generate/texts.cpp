@@ -1,4 +1,4 @@
-#include "cli/generate/texts.h"
+#include "cli/generate/generate.h"
 
 #include <algorithm>
 #include <chrono>
@@ -22,6 +22,15 @@
 
 namespace gpt2::cli {
 namespace {
+
+// What was written.
+struct WrittenTexts {
+  std::size_t texts = 0;
+  std::size_t tokens = 0;         // the new tokens of all texts or, of a search, of all beams
+  double seconds = 0.0;           // the time for them and the prompt
+  std::uint64_t logits_hash = 0;  // a hash for all texts in order; 0: there were no logits
+  GenerationResult last = {.finish_reason = FinishReason::cancelled, .tokens = {}};
+};
 
 // Combines two hashes, in this order, by a step of FNV-1a.
 std::uint64_t hash_of(std::uint64_t first, std::uint64_t second) {
@@ -90,83 +99,28 @@ class TextWriter {
   bool is_held_;
 };
 
-// Standard output, to which the texts of a run are written in order. The first text that has not
-// ended appears while it is written, and the others wait.
-class TextsOutput {
- public:
-  TextsOutput(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-              const std::string& prompt, std::size_t count)
-      : settings_(settings), tokenizer_(tokenizer), prompt_(prompt), count_(count) {}
-
-  void set_count(std::size_t count) { count_ = count; }
-
-  void write(std::size_t index, const CompletionPiece& piece) {
-    if (settings_.as_json) return;
-    if (tokenizer_) {
-      writer(index).write(piece.text);
-    } else {
-      writer(index).write(*piece.token);
-    }
-  }
-
-  // Ends the text. A sequence of a search has not been written before.
-  void end(const CompletionRequest& request, const CompletionChoice& choice) {
-    if (settings_.as_json) return write_stdout(json(request, choice));
-    TextWriter& ending = writer(choice.index);
-    if (choice.score) {
-      if (tokenizer_) ending.write(choice.text);
-      for (const TokenId token : choice.result.tokens) {
-        if (!tokenizer_) ending.write(token);
-      }
-    }
-    ending.end(choice.result);
-    writers_.erase(choice.index);
-    const auto next = writers_.find(++first_);
-    if (next != writers_.end()) next->second.show();
-  }
-
- private:
-  TextWriter& writer(std::size_t index) {
-    const bool is_held = index != first_;
-    return writers_.try_emplace(index, settings_, prompt_, index, count_, is_held).first->second;
-  }
-
-  // Returns the line that --json writes. Bytes of the prompt and of single tokens that are not
-  // UTF-8 become U+FFFD, because JSON cannot represent them.
-  [[nodiscard]] std::string json(const CompletionRequest& request,
-                                 const CompletionChoice& choice) const {
-    Json object = {{"model", settings_.model.path.string()}};
-    if (tokenizer_) object.add("prompt", prompt_);
-    object.add("prompt_token_ids", request.prompts[0].tokens);
-    add_text(object, request, tokenizer_, choice, /*with_seed=*/true);
-    if (settings_.stats) object.add("stats", stats_json(choice.result));
-    return line_of(object);
-  }
-
-  const GenerateSettings& settings_;
-  const std::optional<Tokenizer>& tokenizer_;
-  const std::string& prompt_;
-  std::size_t count_;
-  std::size_t first_ = 0;  // the index of the text that is shown
-  std::map<std::size_t, TextWriter> writers_;
-};
-
-// Shows what a run does, writes its texts and counts them.
+// Writes the texts of a run to standard output in order, shows what the run does, and counts. The
+// first text that has not ended appears while it is written, and the others wait.
 class TextsRun {
  public:
+  // Keeps references, except to the request.
   TextsRun(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
-           const std::string& prompt, std::size_t count, const std::function<void()>& on_token)
-      : output_(settings, tokenizer, prompt, count),
-        is_talk_(settings.talks),
+           CompletionRequest request, const std::string& prompt,
+           const std::function<void()>& on_token)
+      : settings_(settings),
+        tokenizer_(tokenizer),
+        request_(std::move(request)),
+        prompt_(prompt),
+        count_(request_.n),
         shows_tokens_(settings.as_json || !text_is_seen()),
         on_token_(on_token) {}
 
-  // The events refer to this object.
-  [[nodiscard]] RunEvents events(const CompletionRequest& request);
-
-  WrittenTexts write(CompletionRun& run);
+  WrittenTexts write(const Engine& engine, Session* session);
 
  private:
+  // The events refer to this object.
+  [[nodiscard]] RunEvents events();
+
   // Returns the line that shows what the run does.
   Progress& progress(const char* what) {
     if (!progress_) progress_.emplace(what);
@@ -177,88 +131,124 @@ class TextsRun {
     if (!std::exchange(has_read_, true)) progress_.reset();
   }
 
-  void end(const CompletionRequest& request, const CompletionChoice& choice);
+  TextWriter& writer(std::size_t index) {
+    const bool is_held = index != written_.texts;
+    return writers_.try_emplace(index, settings_, prompt_, index, count_, is_held).first->second;
+  }
 
-  TextsOutput output_;
-  bool is_talk_;       // reading a line takes no time
+  void take(std::size_t index, const CompletionPiece& piece);
+  void end(const CompletionChoice& choice);
+  void end_plain(const CompletionChoice& choice);
+  [[nodiscard]] std::string json(const CompletionChoice& choice) const;
+
+  const GenerateSettings& settings_;
+  const std::optional<Tokenizer>& tokenizer_;
+  const CompletionRequest request_;
+  const std::string& prompt_;
+  std::size_t count_;  // of the texts
   bool shows_tokens_;  // unless the text itself is seen as it is written
-  std::size_t tokens_ = 0;
+  const std::function<void()>& on_token_;
+  std::map<std::size_t, TextWriter> writers_;
   std::optional<Progress> progress_;
   bool has_read_ = false;
-  const std::function<void()>& on_token_;
+  std::size_t tokens_ = 0;
   WrittenTexts written_;
 };
 
-RunEvents TextsRun::events(const CompletionRequest& request) {
-  const std::size_t max_new_tokens = request.prompts[0].max_new_tokens;
+WrittenTexts TextsRun::write(const Engine& engine, Session* session) {
+  const auto start = std::chrono::steady_clock::now();
+  Scheduler scheduler(engine);
+  CompletionRun run(engine, scheduler, tokenizer_, request_, events(), nullptr, session);
+  while (run.step()) {
+  }
+  progress_.reset();
+  written_.seconds = seconds_since(start);
+  const std::vector<CompletionChoice>& found = run.result().front().choices;
+  count_ = found.size();
+  for (const CompletionChoice& choice : found) end(choice);
+  return std::move(written_);
+}
+
+RunEvents TextsRun::events() {
   RunEvents events;
   events.goes_on = [] { return !interrupted(); };
   events.on_prompt = [this](std::size_t read, std::size_t total) {
-    if (has_read_ || is_talk_) return;
+    // Reading a line of a talk takes no time.
+    if (has_read_ || settings_.talks) return;
     progress("reading the prompt").part(share_of(read, total));
   };
   events.on_piece = [this](std::size_t index, const CompletionPiece& piece) {
-    end_reading();
-    output_.write(index, piece);
-    if (!piece.token) return true;
-    ++tokens_;
-    if (shows_tokens_) progress("writing").show(counted(tokens_, "token"));
-    on_token_();
+    take(index, piece);
     return true;
   };
-  events.on_beam_step = [this, max_new_tokens](const BeamStep& step) {
+  events.on_beam_step = [this](const BeamStep& step) {
     end_reading();
-    progress("searching").part(share_of(step.new_tokens, max_new_tokens));
+    progress("searching").part(share_of(step.new_tokens, request_.prompts[0].max_new_tokens));
     written_.tokens += step.tokens.size();
     written_.logits_hash = step.logits_hash;
   };
-  if (!request.searches()) {
-    events.on_choice = [this, request](const CompletionChoice& choice) {
+  if (!request_.searches()) {
+    events.on_choice = [this](const CompletionChoice& choice) {
       if (choice.error) std::rethrow_exception(choice.error);
       written_.tokens += choice.result.tokens.size();
       written_.logits_hash = hash_of(written_.logits_hash, choice.result.logits_hash);
-      end(request, choice);
+      end(choice);
     };
   }
   return events;
 }
 
-void TextsRun::end(const CompletionRequest& request, const CompletionChoice& choice) {
+void TextsRun::take(std::size_t index, const CompletionPiece& piece) {
+  end_reading();
+  if (!settings_.as_json) {
+    if (tokenizer_) {
+      writer(index).write(piece.text);
+    } else {
+      writer(index).write(*piece.token);
+    }
+  }
+  if (!piece.token) return;
+  ++tokens_;
+  if (shows_tokens_) progress("writing").show(counted(tokens_, "token"));
+  on_token_();
+}
+
+void TextsRun::end(const CompletionChoice& choice) {
   progress_.reset();
-  output_.end(request, choice);
+  if (settings_.as_json) {
+    write_stdout(json(choice));
+  } else {
+    end_plain(choice);
+  }
   ++written_.texts;
-  if (choice.result.finish_reason == FinishReason::context_full) written_.is_context_full = true;
+  const auto next = writers_.find(written_.texts);
+  if (next != writers_.end()) next->second.show();
   written_.last = choice.result;
 }
 
-WrittenTexts TextsRun::write(CompletionRun& run) {
-  const auto start = std::chrono::steady_clock::now();
-  while (run.step()) {
+// A sequence of a search has not been written before.
+void TextsRun::end_plain(const CompletionChoice& choice) {
+  TextWriter& ending = writer(choice.index);
+  if (choice.score) {
+    if (tokenizer_) ending.write(choice.text);
+    for (const TokenId token : choice.result.tokens) {
+      if (!tokenizer_) ending.write(token);
+    }
   }
-  progress_.reset();
-  written_.seconds = seconds_since(start);
-  const std::vector<CompletedPrompt>& found = run.result();
-  output_.set_count(found.front().choices.size());
-  for (const CompletionChoice& choice : found.front().choices) end(run.request(), choice);
-  return std::move(written_);
+  ending.end(choice.result);
+  writers_.erase(choice.index);
 }
 
-}  // namespace
-
-WrittenTexts write_texts(const Engine& engine, Session* session,
-                         const std::optional<Tokenizer>& tokenizer,
-                         const GenerateSettings& settings, CompletionRequest request,
-                         const std::string& prompt, const std::function<void()>& on_token) {
-  note_interrupts();
-  TextsRun texts(settings, tokenizer, prompt, request.n, on_token);
-  RunEvents events = texts.events(request);
-  Scheduler scheduler(engine);
-  CompletionRun run(engine, scheduler, tokenizer, std::move(request), std::move(events), nullptr,
-                    session);
-  return texts.write(run);
+// Returns the line that --json writes. Bytes of the prompt and of single tokens that are not UTF-8
+// become U+FFFD, because JSON cannot represent them.
+std::string TextsRun::json(const CompletionChoice& choice) const {
+  Json object = {{"model", settings_.model.path.string()}};
+  if (tokenizer_) object.add("prompt", prompt_);
+  object.add("prompt_token_ids", request_.prompts[0].tokens);
+  add_text(object, request_, tokenizer_, choice, /*with_seed=*/true);
+  if (settings_.stats) object.add("stats", stats_json(choice.result));
+  return line_of(object);
 }
-
-namespace {
 
 // Returns "3 tokens" and, if any pass was timed, the time and the speed.
 std::string speed(std::size_t tokens, std::size_t passes, double seconds) {
@@ -272,11 +262,10 @@ std::string hash_line(std::uint64_t hash) {
   return hash == 0 ? "" : "logits      " + hash_text(hash) + "\n";
 }
 
-}  // namespace
-
-// The first generated token needs no pass of its own, because the pass over the prompt already
-// returns its logits.
-void print_stats(const GenerationResult& result, const Session& session, std::size_t before) {
+// Returns the lines of --stats. The session had `before` tokens before the text. The first
+// generated token needs no pass of its own, because the pass over the prompt already returns its
+// logits.
+std::string stats_of(const GenerationResult& result, const Session& session, std::size_t before) {
   const std::size_t reached = session.position() - session.waiting() + result.dropped_tokens;
   const std::size_t computed = std::max(reached, before) - before;
   const std::size_t read = std::min(computed, result.prompt_tokens);
@@ -292,15 +281,39 @@ void print_stats(const GenerationResult& result, const Session& session, std::si
     const std::size_t bytes = decoded * session.model().bytes_per_token();
     text += format(", %.2f GB/s", 1e-9 * static_cast<double>(bytes) / result.generation_seconds);
   }
-  text += "\nfinish      " + std::string(name_of(result.finish_reason)) + "\n";
-  text += hash_line(result.logits_hash);
-  write_stderr(text);
+  return text + concat("\nfinish      ", name_of(result.finish_reason), "\n") +
+         hash_line(result.logits_hash);
 }
 
-void print_stats(const char* name, std::size_t texts, const WrittenTexts& written) {
-  write_stderr(format("%-11s %zu\ngeneration  ", name, texts) +
-               speed(written.tokens, written.tokens, written.seconds) + '\n' +
-               hash_line(written.logits_hash));
+// The same for several texts, which have this name, such as "samples".
+std::string stats_of(const char* name, std::size_t texts, const WrittenTexts& written) {
+  return format("%-11s %zu\ngeneration  ", name, texts) +
+         speed(written.tokens, written.tokens, written.seconds) + '\n' +
+         hash_line(written.logits_hash);
+}
+
+}  // namespace
+
+GenerationResult write_texts(const Engine& engine, Session* session,
+                             const std::optional<Tokenizer>& tokenizer,
+                             const GenerateSettings& settings, CompletionRequest request,
+                             const std::string& prompt, const std::function<void()>& on_token) {
+  note_interrupts();
+  const std::size_t before = session != nullptr ? session->position() : 0;
+  const std::size_t beams = request.beams.num_beams;
+  WrittenTexts written =
+      TextsRun(settings, tokenizer, std::move(request), prompt, on_token).write(engine, session);
+  const bool is_full = written.last.finish_reason == FinishReason::context_full;
+  if (is_full && (session != nullptr || beams > 1)) {
+    print_error(concat("the text ends here: the context of ", engine.model().config().n_positions,
+                       " tokens is full"));
+  }
+  if (settings.stats && !settings.as_json) {
+    write_stderr(session != nullptr ? stats_of(written.last, *session, before)
+                 : beams > 1        ? stats_of("beams", beams, written)
+                                    : stats_of("samples", written.texts, written));
+  }
+  return std::move(written.last);
 }
 
 void check_state_file(const std::filesystem::path& file) {
