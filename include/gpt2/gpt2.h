@@ -2,7 +2,7 @@
 
 // The C interface of the library (C99), for programs in C and for bindings of other languages. It
 // does what the C++ headers in this directory do, and its results have the same bits.
-// include/README.md has programs in C, Python and Rust, and the members of requests and results.
+// include/README.md has programs in C and Python, and the members of requests and results.
 //
 // CONVENTIONS
 //

@@ -19,9 +19,8 @@ namespace {
 
 constexpr const char* kQuantizeDetails =
     R"(Writes the quantized model to the directory OUT, which loads without conversion, and prints
-what quantizing costs: the bytes read for each token, the perplexity, before and after, and the
-largest change of a logit. If the command is killed, it leaves a directory OUT.partial-ID, which can
-be deleted.
+what quantizing costs: the bytes read for each token, and the perplexity, before and after. If the
+command is killed, it leaves a directory OUT.partial-ID, which can be deleted.
 
 Perplexity is measured as by gpt2 score, in windows as long as the model's context that begin half a
 window apart. Its change is printed with its standard error over the windows, if there are several.

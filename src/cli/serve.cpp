@@ -30,7 +30,7 @@ and /v1/embeddings, GET /v1/models; besides, POST /tokenize, /detokenize and /in
 
 Each text is the one that gpt2 generate writes with the same options, whatever else the server does;
 without a seed, it has seed 0. Every option that GET /options shows can be set by its name; the
-options below are the defaults, and what a request says wins.
+options above are the defaults, and what a request says wins.
 
 Ctrl-C or SIGTERM ends the server: it refuses new requests, and answers those that it has.
 
