@@ -69,6 +69,18 @@ look() {
     fail "$1: $origin does not report the file's commit, size and hash, as a hub of models does"
 }
 
+# expand PATH: prints the path with the values of $NAME and ${NAME} in it, and the home directory in
+# the place of ~/, as `gpt2 -m` and huggingface_hub read it.
+expand() {
+  local rest="$1" path=''
+  while [[ "$rest" =~ ^([^$]*)(\$\{?([A-Za-z0-9_]+)\}?)(.*)$ ]]; do
+    path+="${BASH_REMATCH[1]}$(printenv "${BASH_REMATCH[3]}" || printf '%s' "${BASH_REMATCH[2]}")"
+    rest="${BASH_REMATCH[4]}"
+  done
+  path+="$rest"
+  printf '%s\n' "${path/#\~\//$HOME/}"
+}
+
 size_of() { if [[ -f "$1" ]]; then wc -c <"$1" | tr -d ' '; else echo 0; fi; }
 
 # Returns whether a file has the size and the hash of the last `look`. The hub's hash of a large
@@ -206,9 +218,8 @@ origin="${BASH_REMATCH[1]}"
 protocols='=https'
 [[ "$origin" == https://* ]] || protocols='=http,https'
 hf_home="${HF_HOME:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/huggingface}"
-cache="${HF_HUB_CACHE:-${HUGGINGFACE_HUB_CACHE:-$hf_home/hub}}"
-cache="${cache/#\~\//$HOME/}"
-token="${HF_TOKEN:-$(cat "${hf_home/#\~\//$HOME/}/token" 2>/dev/null || true)}"
+cache="$(expand "${HF_HUB_CACHE:-${HUGGINGFACE_HUB_CACHE:-$hf_home/hub}}")"
+token="${HF_TOKEN:-$(cat "$(expand "$hf_home")/token" 2>/dev/null || true)}"
 [[ "$token" =~ ^[A-Za-z0-9_.~+/=-]*$ ]] ||
   fail "HF_TOKEN is no token: it has characters that no token has"
 command -v curl >/dev/null || fail "curl is missing; install it (apt-get install curl)"

@@ -195,6 +195,8 @@ class DownloadTest(unittest.TestCase):
 
     def test_the_cache(self):
         for environment, cache in (({}, ".cache/huggingface/hub"), ({"HF_HOME": "~/a"}, "a/hub"),
+                                   ({"HF_HOME": "$HOME/d e"}, "d e/hub"),
+                                   ({"HF_HUB_CACHE": "${HOME}/$unset/f"}, "$unset/f"),
                                    ({"XDG_CACHE_HOME": self.path("x")}, "x/huggingface/hub"),
                                    ({"HF_HOME": "/x", "HF_HUB_CACHE": self.path("b c")}, "b c")):
             self.whole(self.succeed("owner/tiny@v1/0", **environment))
