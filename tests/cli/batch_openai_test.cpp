@@ -79,32 +79,6 @@ TEST_CASE("an answer has the members that OpenAI documents, and the texts of gen
   CHECK(found[1]["response"]["body"]["usage"]["prompt_tokens"] == tokens);
 }
 
-// completions_test has the other options of such requests.
-TEST_CASE("logprobs and echo, as an evaluation harness asks for them") {
-  const std::string text = "The cat said \xc3\xa9";
-  const Batch batch(
-      request({{"prompt", text}, {"max_tokens", 0}, {"echo", true}, {"logprobs", 2}}) +
-      request({{"prompt", "Tom"}, {"max_tokens", 3}, {"logprobs", 1}, {"stop", "zzz"}}));
-  CHECK(answer(batch).status == 0);
-  const auto found = batch.records();
-  REQUIRE(found.size() == 2);
-  const json& echoed = found[0]["response"]["body"]["choices"][0];
-  CHECK(echoed["text"] == text);
-  const json scored = json::parse(run({"score", "--json", "--logprobs", "2"}, {.input = text}).out);
-  const json& lists = echoed["logprobs"];
-  CHECK(lists["token_logprobs"][0].is_null());
-  CHECK(lists["tokens"].back() == "bytes:\\xa9");
-  for (std::size_t i = 1; i < scored["logprobs"].size(); ++i) {
-    CHECK(lists["token_logprobs"].at(i) == scored["logprobs"][i]["logprob"]);
-  }
-  const json& plain = found[1]["response"]["body"]["choices"][0];
-  const json one = alone("Tom", kLineStride, {"-n", "3", "--logprobs", "1"});
-  CHECK(plain["text"] == one["text"]);
-  for (std::size_t i = 0; i < 3; ++i) {
-    CHECK(plain["logprobs"]["token_logprobs"].at(i) == one["logprobs"][i]["logprob"]);
-  }
-}
-
 // The lines of all kinds of requests but for completions, with their answers from other commands.
 struct Kinds {
   json messages = {{{"role", "system"}, {"content", "A story."}},
@@ -198,15 +172,12 @@ TEST_CASE("a request with a mistake has an answer of OpenAI's form, and the othe
   };
   const std::vector<Mistake> mistakes = {
       {{{"prompt", "a"}, {"n", 129}}, "129", "n"},
-      {{{"prompt", "a"}, {"best_of", 2}, {"n", 3}}, "\"n\", 3", "best_of"},
-      {{{"prompt", json::array({"a", 1})}}, "a text or a list", "prompt[1]"},
       {{{"prompt", "a"}, {"num_beams", 2}}, "beam search", "num_beams"},
       {{{"messages", {{{"role", "user"}, {"content", "Hi"}}}}},
        "\"prompt\"",
        "prompt",
        "missing_required_parameter"},
       {{{"prompt", "a"}, {"warmth", 1}}, "'warmth'", "warmth", "unknown_parameter"},
-      {json::object(), "\"prompt\"", "prompt", "missing_required_parameter"},
       {{{"text", "a"}}, "\"prompt\"", "prompt", "missing_required_parameter"},
       {json::array(), "an object", "body"}};
   std::string input;

@@ -75,13 +75,6 @@ TEST_CASE("the text in JSON is the plain text, for any prompt") {
   }
 }
 
-TEST_CASE("--json and --format json are the same, and --format text is the default") {
-  const Words words = {"-m", alphabet_model(), "-n", "3", "a"};
-  CHECK(run(joined_words(words, {"--format", "json"})).out ==
-        run(joined_words(words, {"--json"})).out);
-  CHECK(run(joined_words(words, {"--format", "text"})).out == "abcd\n");
-}
-
 // On Windows, arguments are UTF-16.
 TEST_CASE("bytes that are not UTF-8 become U+FFFD in JSON, and the ids tell what they were",
           "[posix]") {
@@ -101,12 +94,7 @@ TEST_CASE("with --tokens there is no text in the JSON") {
   CHECK(object["token_ids"] == Json{98, 99});
 }
 
-TEST_CASE("the JSON tells why the text ended") {
-  CHECK(generate({"90"})["finish_reason"] == "end_of_text");
-  const Json stopped = generate({"--stop", "de", "a"});
-  CHECK(stopped["finish_reason"] == "stop_string");
-  CHECK(stopped["text"] == "bc");
-  CHECK(stopped["token_ids"] == Json{98, 99, 100, 101});  // including the tokens of the stop string
+TEST_CASE("the JSON tells why the text ended, and a note that the context is full") {
   const TemporaryDirectory small;
   write_alphabet_model(small.path(), 8);
   const Outcome full = run({"-m", small.path().string(), "--json", "a"});
@@ -130,41 +118,6 @@ TEST_CASE("--stats adds what was measured to the JSON, and prints nothing else")
   CHECK(generate({"--stats", "-n", "0", "a"})["stats"]["logits_hash"].is_null());
 }
 
-TEST_CASE("--logprobs adds the log-probability of each token, and the likeliest tokens") {
-  const Json object = generate({"--logprobs", "2", "-n", "4", "--greedy", "z"});
-  REQUIRE(keys_of(object).back() == "logprobs");
-  const Json& logprobs = object["logprobs"];
-  REQUIRE(logprobs.size() == 4);
-  const Words texts = {" ", "\ufffd", "\ufffd", "a"};  // a part of a character is not UTF-8
-  for (std::size_t i = 0; i < 4; ++i) {
-    const Json& token = logprobs[i];
-    CHECK(keys_of(token) == Words{"id", "text", "logprob", "rank", "top"});
-    CHECK(token["id"] == object["token_ids"][i]);
-    CHECK(token["text"] == texts[i]);
-    CHECK(token["rank"] == 0);
-    CHECK(token["logprob"].get<double>() <= 0.0);
-    REQUIRE(token["top"].size() == 2);
-    CHECK(keys_of(token["top"][0]) == Words{"id", "text", "logprob"});
-    for (const std::string key : {"id", "text", "logprob"}) {
-      CHECK(token["top"][0][key] == token[key]);
-    }
-    CHECK(token["top"][1]["logprob"].get<double>() < token["logprob"].get<double>());
-  }
-}
-
-TEST_CASE("log-probabilities are those of the model, whatever the sampling options are") {
-  // The model's most probable token after a is b.
-  const Json plain = generate({"--logprobs", "1", "-n", "1", "--greedy", "a"})["logprobs"][0];
-  const Json forced = generate({"--logprobs", "1", "-n", "1", "--logit-bias", "120=100", "a"});
-  const Json& x = forced["logprobs"][0];
-  CHECK(x["id"] == 'x');
-  CHECK(x["rank"].get<std::size_t>() > 0);
-  CHECK(x["logprob"].get<double>() < plain["logprob"].get<double>());
-  CHECK(x["top"] == plain["top"]);
-  const Json none = generate({"--logprobs", "0", "-n", "1", "a"})["logprobs"];
-  CHECK(none[0]["top"] == Json::array());
-}
-
 TEST_CASE("a log-probability is written with the digits of a float") {
   const Outcome outcome =
       run({"-m", alphabet_model(), "--json", "--logprobs", "9", "-n", "20", "a"});
@@ -181,6 +134,7 @@ TEST_CASE("a log-probability is written with the digits of a float") {
   CHECK(numbers == 20 * 10);
 }
 
+// requests_generate_test has the numbers.
 TEST_CASE("with --tokens, log-probabilities come without texts") {
   const Json token = generate({"--tokens", "--logprobs", "1", "-n", "1", "97"})["logprobs"][0];
   CHECK(keys_of(token) == Words{"id", "logprob", "rank", "top"});
