@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -44,66 +43,12 @@ bool text_is_seen() {
   return is_terminal(kStdout) || is_same_file(kStdout, kStderr);
 }
 
-// Writes one plain text to standard output as it is generated.
-class TextWriter {
- public:
-  // Keeps a reference to the settings. Writes nothing yet, so that nothing is written if the model
-  // refuses the prompt. If there are several texts, a line such as "--- 1 of 5" precedes each of
-  // them. Token ids are for programs: each text is a line of ids, without lines between them. If
-  // `is_held`, holds back the output, because another text is being written to standard output.
-  TextWriter(const GenerateSettings& settings, const std::string& prompt, std::size_t index,
-             std::size_t count, bool is_held)
-      : settings_(settings),
-        waiting_(settings.no_echo ? "" : prompt),
-        is_empty_(waiting_.empty()),
-        is_held_(is_held) {
-    if (settings.tokens || count == 1) return;
-    waiting_ = concat("--- ", index + 1, " of ", count, "\n", waiting_);
-  }
-
-  // Writes the output that was held back. From now on, writes each piece at once.
-  void show() {
-    is_held_ = false;
-    write("");
-  }
-
-  // Adds a piece to the continuation.
-  void write(std::string_view piece) {
-    waiting_ += piece;
-    if (is_held_) return;
-    if (!waiting_.empty()) last_ = waiting_.back();
-    write_stdout(std::exchange(waiting_, ""));
-  }
-
-  // The same for a text of token ids.
-  void write(TokenId token) {
-    write((std::exchange(is_empty_, false) ? "" : " ") + std::to_string(token));
-  }
-
-  // Ends the text. A text that was cancelled before its first token stays unwritten, because the
-  // prompt alone would look like a text. It stays unwritten, too, if --save-state with --no-echo
-  // and no new tokens asks for a state alone. REQUIRES: nothing is written afterwards.
-  void end(const GenerationResult& result) {
-    if (result.finish_reason == FinishReason::cancelled && result.tokens.empty()) return;
-    show();
-    const bool only_saves = settings_.no_echo && !settings_.save_state.empty() &&
-                            result.tokens.empty() && result.finish_reason == FinishReason::length;
-    if (!settings_.no_newline && !only_saves && last_ != '\n') write_stdout("\n");
-  }
-
- private:
-  const GenerateSettings& settings_;
-  std::string waiting_;  // output that has not been written to standard output
-  char last_ = '\0';     // the last character that was written there
-  bool is_empty_;
-  bool is_held_;
-};
-
-// Writes the texts of a run to standard output in order, shows what the run does, and counts. The
-// first text that has not ended appears while it is written, and the others wait.
+// Writes the texts of a run to standard output in order, shows what the run does, and counts. A
+// plain text that is the only one appears while it is written, and others when they have ended.
 class TextsRun {
  public:
-  // Keeps references, except to the request.
+  // Keeps references, except to the request. Writes nothing yet, so that nothing is written if the
+  // model refuses the prompt.
   TextsRun(const GenerateSettings& settings, const std::optional<Tokenizer>& tokenizer,
            CompletionRequest request, const std::string& prompt,
            const std::function<void()>& on_token)
@@ -112,7 +57,8 @@ class TextsRun {
         request_(std::move(request)),
         prompt_(prompt),
         count_(request_.n),
-        shows_tokens_(settings.as_json || !text_is_seen()),
+        is_streamed_(request_.n == 1 && !request_.searches() && !settings.as_json),
+        shows_tokens_(!is_streamed_ || !text_is_seen()),
         on_token_(on_token) {}
 
   WrittenTexts write(const Engine& engine, Session* session);
@@ -131,12 +77,11 @@ class TextsRun {
     if (!std::exchange(has_read_, true)) progress_.reset();
   }
 
-  TextWriter& writer(std::size_t index) {
-    const bool is_held = index != written_.texts;
-    return writers_.try_emplace(index, settings_, prompt_, index, count_, is_held).first->second;
+  void begin();
+  void write(std::string_view piece);
+  void write(TokenId token) {
+    write((std::exchange(is_empty_, false) ? "" : " ") + std::to_string(token));
   }
-
-  void take(std::size_t index, const CompletionPiece& piece);
   void end(const CompletionChoice& choice);
   void end_plain(const CompletionChoice& choice);
   [[nodiscard]] std::string json(const CompletionChoice& choice) const;
@@ -146,19 +91,40 @@ class TextsRun {
   const CompletionRequest request_;
   const std::string& prompt_;
   std::size_t count_;  // of the texts
+  bool is_streamed_;
   bool shows_tokens_;  // unless the text itself is seen as it is written
   const std::function<void()>& on_token_;
-  std::map<std::size_t, TextWriter> writers_;
+  std::string waiting_;  // the beginning of a text of which nothing has been written
+  char last_ = '\0';     // the last character that was written
+  bool is_empty_ = true;
   std::optional<Progress> progress_;
   bool has_read_ = false;
   std::size_t tokens_ = 0;
   WrittenTexts written_;
 };
 
+// Begins a plain text. If there are several, a line such as "--- 1 of 5"
+// precedes each. Token ids are for programs: each text is a line of ids, without lines between
+// them.
+void TextsRun::begin() {
+  waiting_ = settings_.no_echo ? "" : prompt_;
+  is_empty_ = waiting_.empty();
+  last_ = '\0';
+  if (settings_.tokens || count_ == 1) return;
+  waiting_ = concat("--- ", written_.texts + 1, " of ", count_, "\n", waiting_);
+}
+
+void TextsRun::write(std::string_view piece) {
+  waiting_ += piece;
+  if (!waiting_.empty()) last_ = waiting_.back();
+  write_stdout(std::exchange(waiting_, ""));
+}
+
 WrittenTexts TextsRun::write(const Engine& engine, Session* session) {
   const auto start = std::chrono::steady_clock::now();
   Scheduler scheduler(engine);
   CompletionRun run(engine, scheduler, tokenizer_, request_, events(), nullptr, session);
+  if (is_streamed_) begin();
   while (run.step()) {
   }
   progress_.reset();
@@ -177,8 +143,13 @@ RunEvents TextsRun::events() {
     if (has_read_ || settings_.talks) return;
     progress("reading the prompt").part(share_of(read, total));
   };
-  events.on_piece = [this](std::size_t index, const CompletionPiece& piece) {
-    take(index, piece);
+  events.on_piece = [this](std::size_t, const CompletionPiece& piece) {
+    end_reading();
+    if (is_streamed_ && tokenizer_) write(piece.text);
+    if (is_streamed_ && !tokenizer_) write(*piece.token);
+    if (!piece.token) return true;
+    if (shows_tokens_) progress("writing").show(counted(++tokens_, "token"));
+    on_token_();
     return true;
   };
   events.on_beam_step = [this](const BeamStep& step) {
@@ -198,21 +169,6 @@ RunEvents TextsRun::events() {
   return events;
 }
 
-void TextsRun::take(std::size_t index, const CompletionPiece& piece) {
-  end_reading();
-  if (!settings_.as_json) {
-    if (tokenizer_) {
-      writer(index).write(piece.text);
-    } else {
-      writer(index).write(*piece.token);
-    }
-  }
-  if (!piece.token) return;
-  ++tokens_;
-  if (shows_tokens_) progress("writing").show(counted(tokens_, "token"));
-  on_token_();
-}
-
 void TextsRun::end(const CompletionChoice& choice) {
   progress_.reset();
   if (settings_.as_json) {
@@ -221,22 +177,23 @@ void TextsRun::end(const CompletionChoice& choice) {
     end_plain(choice);
   }
   ++written_.texts;
-  const auto next = writers_.find(written_.texts);
-  if (next != writers_.end()) next->second.show();
   written_.last = choice.result;
 }
 
-// A sequence of a search has not been written before.
+// Ends a plain text. A text that was cancelled before its first token stays unwritten, because the
+// prompt alone would look like a text. It stays unwritten, too, if --save-state with --no-echo and
+// no new tokens asks for a state alone.
 void TextsRun::end_plain(const CompletionChoice& choice) {
-  TextWriter& ending = writer(choice.index);
-  if (choice.score) {
-    if (tokenizer_) ending.write(choice.text);
-    for (const TokenId token : choice.result.tokens) {
-      if (!tokenizer_) ending.write(token);
-    }
+  const GenerationResult& result = choice.result;
+  if (result.finish_reason == FinishReason::cancelled && result.tokens.empty()) return;
+  if (!is_streamed_) begin();
+  write(tokenizer_ && !is_streamed_ ? choice.text : "");
+  for (const TokenId token : result.tokens) {
+    if (!tokenizer_ && !is_streamed_) write(token);
   }
-  ending.end(choice.result);
-  writers_.erase(choice.index);
+  const bool only_saves = settings_.no_echo && !settings_.save_state.empty() &&
+                          result.tokens.empty() && result.finish_reason == FinishReason::length;
+  if (!settings_.no_newline && !only_saves && last_ != '\n') write_stdout("\n");
 }
 
 // Returns the line that --json writes. Bytes of the prompt and of single tokens that are not UTF-8
