@@ -72,7 +72,7 @@ for shell in bash fish zsh; do
   offers "a command" 'gpt2 be' bench
   offers "an option" 'gpt2 --dra' --draft
   offers "an option after a prompt" 'gpt2 "Once upon" --gree' --greedy
-  offers "a value" 'gpt2 generate --format ' "json text"
+  offers "a value" 'gpt2 embed --pooling ' "last mean"
   offers "values but no placeholder" 'gpt2 --draft MOD' ""
   offers "a weight type" 'gpt2 bench --dtype int' "int4 int8"
   offers "no value" 'gpt2 -m nothing ' ""

@@ -9,7 +9,7 @@ _gpt2_options() {
 }
 
 # _gpt2_values HELP OPTION: prints the values that an option may have, if the help text lists them
-# as in "--format text|json". A word in capitals, such as MODEL, stands for other values.
+# as in "--pooling mean|last". A word in capitals, such as MODEL, stands for other values.
 _gpt2_values() {
   sed -nE "s/^  (-[a-zA-Z],)?$2 ([a-z0-9A-Z]+(\|[a-z0-9A-Z]+)+).*/\2/p" <<<"$1" | tr '|' '\n' |
     grep -v '^[A-Z]*$'

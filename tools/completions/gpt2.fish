@@ -21,7 +21,7 @@ function __gpt2_options
 end
 
 # Prints the values that the option before the cursor may have, if the help text lists them as in
-# "--format text|json". A word in capitals stands for other values.
+# "--pooling mean|last". A word in capitals stands for other values.
 function __gpt2_values
     set -l option (commandline -opc)[-1]
     COLUMNS=100 gpt2 (__gpt2_command) --help-all 2>/dev/null |

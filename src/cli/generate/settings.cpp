@@ -66,12 +66,10 @@ void add_output_options(Options& options, GenerateSettings& settings) {
               "1, 2 ... write them alone; with --num-beams, the N best ones");
   options.add_switch("--tokens", settings.tokens,
                      "Read and write token ids, a text on each line; needs no tokenizer");
-  options.add_choice("--format", "text|json",
-                     "Write plain text (default), or one JSON object on one line",
-                     [&settings](const std::string& name) { settings.as_json = name == "json"; });
-  options.add_switch("--json", settings.as_json, "The same as --format json").excluded = {
-      "--format"};
+  options.add_switch("--json", settings.as_json, "Write each text as a JSON object on one line")
+      .excluded = {"--no-echo", "--no-newline"};
   add_field(options, "logprobs", settings.request);
+  options.at("--logprobs").needed = "--json";
   options.add_switch("--no-echo", settings.no_echo, "Write the continuation without the prompt");
   options
       .add_switch("--no-newline", settings.no_newline,
@@ -95,25 +93,12 @@ void add_session_options(Options& options, GenerateSettings& settings) {
       .add_switch("-i,--interactive", settings.talks,
                   "Read line after line and continue the text after each; the line /help lists the "
                   "commands")
-      .excluded = {"--format", "--json", "--tokens", "--no-echo", "--no-newline", "--truncate"};
+      .excluded = {"--json", "--tokens", "--no-echo", "--no-newline", "--truncate"};
   options
       .add_switch("--dialog", settings.dialog,
                   "Each line is a turn of a dialog, for models that were trained on dialogs, such "
                   "as DialoGPT; the end-of-text token ends each turn")
       .needed = "--interactive";
-}
-
-// Throws UsageError for an option that the format would ignore.
-void check_format(const GenerateSettings& settings, const Options& options) {
-  if (!settings.as_json && options.has("--logprobs")) {
-    throw UsageError("--logprobs needs --json: plain text has no place for log-probabilities");
-  }
-  if (!settings.as_json) return;
-  const std::string json = options.has("--json") ? "--json" : "--format json";
-  for (const std::string option : {"--no-echo", "--no-newline"}) {
-    if (!options.has(option)) continue;
-    throw UsageError(option + " cannot be combined with " + json + ": give only one of them");
-  }
 }
 
 // Sets the defaults of the request: those of HuggingFace, and over these, those of the command.
@@ -160,7 +145,6 @@ GenerateSettings read_generate_settings(const Arguments& arguments) {
                       "--max-new-tokens", "--stop", "--repetition-penalty", "--help-all",
                       "--help"});
   options.parse(arguments);
-  check_format(settings, options);
   settings.model.find();
   set_defaults(settings, options, has_hf_defaults);
   return settings;
