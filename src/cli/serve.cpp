@@ -192,14 +192,9 @@ std::vector<std::string> command_of(const ModelSettings& model) {
 void set_defaults(serve::ServedModel& served, const ServeSettings& settings,
                   const std::filesystem::path& model) {
   if (settings.has_hf_defaults) {
-    served.defaults = hf_defaults(model);
+    served.defaults = hf_defaults_without_beams(model);
     for (const char* const name : {"max_length", "num_return_sequences"}) {
       served.defaults.erase(name);
-    }
-    if (served.defaults.value("num_beams", 1) > 1) {
-      throw UsageError("--hf-defaults",
-                       "the model's generation config sets num_beams, but the "
-                       "defaults of a server have no beam search: leave --hf-defaults out");
     }
   }
   merge_request(served.defaults, settings.defaults);

@@ -74,7 +74,7 @@ void add_output_options(Options& options, BatchSettings& settings) {
               [&settings](const std::string&) { settings.defaults["truncate"] = true; });
   add_samples(options, settings.defaults,
               "Write N different texts for each prompt, one record each");
-  add_field(options, "logprobs", settings.defaults, OptionRange{0, kMaxLogprobs});
+  add_field(options, "logprobs", settings.defaults);
 }
 
 void check_openai_format(const Options& options) {
@@ -106,12 +106,7 @@ std::uint64_t hash_of_options(const Options& options) {
 // Adds the defaults of HuggingFace that the command line does not replace. They affect the output,
 // too.
 void add_hf_defaults_to(BatchSettings& settings) {
-  nlohmann::json defaults = hf_defaults(settings.model.places.config);
-  if (defaults.value("num_beams", 1) > 1) {
-    throw UsageError("--hf-defaults",
-                     "num_beams is set in the model's generation config, but this "
-                     "command has no beam search: leave --hf-defaults out");
-  }
+  nlohmann::json defaults = hf_defaults_without_beams(settings.model.places.config);
   settings.hash = hash_bytes(defaults.dump(), settings.hash);
   merge_request(defaults, settings.defaults);
   settings.defaults = std::move(defaults);

@@ -52,10 +52,28 @@ constexpr Workload kWorkloads[] = {
 // has workload.length() positions or more.
 class WorkloadTexts {
  public:
-  WorkloadTexts(const Workload& workload, const Engine& engine);
+  WorkloadTexts(const Workload& workload, const Engine& engine)
+      : workload_(workload),
+        ids_(workload.length()),
+        logits_(workload.sequences * engine.model().config().vocab_size) {
+    const std::size_t vocab_size = engine.model().config().vocab_size;
+    sessions_.reserve(workload.sequences);  // so that no session moves: slices_ points at them
+    for (std::size_t i = 0; i < workload.sequences; ++i) {
+      const SessionOptions options{.max_tokens = workload.length()};
+      Session& session = sessions_.emplace_back(engine, options);
+      if (workload.context != 0) session.forward(std::span(ids_).first(workload.context));
+      slices_.push_back({&session, {}, std::span(logits_).subspan(i * vocab_size, vocab_size)});
+    }
+  }
 
   // Runs all passes. Every call starts from the same context.
-  void run();
+  void run() {
+    for (Session& session : sessions_) session.rewind(workload_.context);
+    for (std::size_t at = workload_.context; at < ids_.size(); at += workload_.tokens) {
+      for (Slice& slice : slices_) slice.tokens = std::span(ids_).subspan(at, workload_.tokens);
+      forward(slices_);
+    }
+  }
 
  private:
   Workload workload_;
@@ -64,28 +82,6 @@ class WorkloadTexts {
   std::vector<Session> sessions_;
   std::vector<Slice> slices_;
 };
-
-WorkloadTexts::WorkloadTexts(const Workload& workload, const Engine& engine)
-    : workload_(workload),
-      ids_(workload.length()),
-      logits_(workload.sequences * engine.model().config().vocab_size) {
-  const std::size_t vocab_size = engine.model().config().vocab_size;
-  sessions_.reserve(workload.sequences);  // so that no session moves: slices_ points at them
-  for (std::size_t i = 0; i < workload.sequences; ++i) {
-    const SessionOptions options{.max_tokens = workload.length()};
-    Session& session = sessions_.emplace_back(engine, options);
-    if (workload.context != 0) session.forward(std::span(ids_).first(workload.context));
-    slices_.push_back({&session, {}, std::span(logits_).subspan(i * vocab_size, vocab_size)});
-  }
-}
-
-void WorkloadTexts::run() {
-  for (Session& session : sessions_) session.rewind(workload_.context);
-  for (std::size_t at = workload_.context; at < ids_.size(); at += workload_.tokens) {
-    for (Slice& slice : slices_) slice.tokens = std::span(ids_).subspan(at, workload_.tokens);
-    forward(slices_);
-  }
-}
 
 // The speed of a run.
 struct Attempt {
@@ -214,7 +210,8 @@ Examples:
 
 struct BenchSettings {
   std::string size = "124M";
-  std::string model;  // "": a random model of that size
+  std::string model;           // "": a random model of that size
+  std::filesystem::path path;  // of the model
   std::string base;
   std::vector<std::string> dtypes;
   EngineOptions engine;
@@ -223,6 +220,10 @@ struct BenchSettings {
 
   [[nodiscard]] int all_threads() const {
     return engine.threads > 0 ? engine.threads : thread_count();
+  }
+
+  [[nodiscard]] std::string shown_model() const {
+    return model.empty() ? size + " parameters of random weights" : path.string();
   }
 
   // Writes a line, unless the output is JSON.
@@ -235,41 +236,26 @@ Config published_config(const std::string& size) {
   if (size == "124M") return {.n_embd = 768, .n_layer = 12, .n_head = 12};
   if (size == "355M") return {.n_embd = 1024, .n_layer = 24, .n_head = 16};
   if (size == "774M") return {.n_embd = 1280, .n_layer = 36, .n_head = 20};
-  if (size == "1558M") return {.n_embd = 1600, .n_layer = 48, .n_head = 25};
-  throw UsageError("--size", "expected 124M, 355M, 774M or 1558M, found '" + size + "'");
+  return {.n_embd = 1600, .n_layer = 48, .n_head = 25};
 }
 
-// The model that is measured. It is loaded again for each weight type.
-struct Subject {
-  std::string name;
-  std::filesystem::path path = {};  // empty: random weights
-  std::string base = {};
-  Config config = {};
+// Loads the model that --model names, or makes one of random weights with the sizes of one that
+// OpenAI published.
+Model load_measured(const BenchSettings& settings, const std::string& dtype) {
+  const LoadOptions options{.dtype = parse_dtype(dtype), .base = settings.base};
+  if (settings.model.empty()) return random_model(published_config(settings.size), options);
+  return load_as(settings.path, options);
+}
 
-  // Returns the weight types to measure by default. A quantized model can only be loaded as it is.
-  [[nodiscard]] std::vector<std::string> default_dtypes() const {
-    if (config.quantized == WeightType::stored) return {"f32", "bf16", "int8", "int4"};
-    return {std::string(name_of(config.quantized))};
-  }
-
-  [[nodiscard]] Model load(const std::string& dtype) const {
-    const LoadOptions options{.dtype = parse_dtype(dtype), .base = base};
-    return path.empty() ? random_model(config, options) : load_as(path, options);
-  }
-};
-
-// Returns a model of random weights with the sizes of one that OpenAI published, or the model that
-// --model names.
-Subject subject_of(const BenchSettings& settings) {
-  if (settings.model.empty()) {
-    return {.name = settings.size + " parameters of random weights",
-            .config = published_config(settings.size)};
-  }
-  const std::filesystem::path path = find_model(settings.model);
-  return {.name = path.string(),
-          .path = path,
-          .base = settings.base,
-          .config = Model::load(path, {.base = settings.base}).config()};
+// Sets the weight types to measure, unless they were given. A quantized model can only be loaded as
+// it is.
+void choose_dtypes(BenchSettings& settings) {
+  if (!settings.dtypes.empty()) return;
+  settings.dtypes = {"f32", "bf16", "int8", "int4"};
+  if (settings.model.empty()) return;
+  const Model stored = Model::load(settings.path, {.base = settings.base});
+  const WeightType type = stored.config().quantized;
+  if (type != WeightType::stored) settings.dtypes = {std::string(name_of(type))};
 }
 
 // Returns a number of three digits and a unit with a prefix: "1.23 G" for 1.23e9.
@@ -347,9 +333,8 @@ std::string walk_in_words(const Json& row) {
 }
 
 // Measures the model with weights of one type, prints its rows and adds them to `all`.
-void measure_dtype(const std::string& dtype, const Subject& subject, const BenchSettings& settings,
-                   Json& all) {
-  const Engine engine(subject.load(dtype), settings.engine);
+void measure_dtype(const std::string& dtype, const BenchSettings& settings, Json& all) {
+  const Engine engine(load_measured(settings, dtype), settings.engine);
   LimitMeter meter(settings.all_threads(), engine.model().bytes_per_token());
   const Work limits = meter.measure();
   all["limits"].push_back({{"dtype", dtype},
@@ -380,9 +365,11 @@ BenchSettings read_bench_settings(const Arguments& arguments) {
   BenchSettings settings;
   Options options("gpt2 bench", "Measures the speed, compared with the limits of this machine",
                   kBenchDetails);
-  options.add_text("--size", "SIZE", settings.size,
-                   "Measure a model with random weights (as fast as trained ones): 124M (default), "
-                   "355M, 774M or 1558M parameters");
+  options.add_choice(
+      "--size", "124M|355M|774M|1558M",
+      "Measure a model of so many parameters with random weights, which is as fast as "
+      "a trained one (default 124M)",
+      [&settings](const std::string& size) { settings.size = size; });
   Option& model = add_model_option(options, settings.model);
   model.excluded = {"--size"};
   model.help = "Measure this model instead: a directory, a file in it, or a name";
@@ -402,27 +389,27 @@ BenchSettings read_bench_settings(const Arguments& arguments) {
                      "How often to measure each row");
   options.add_switch("--json", settings.as_json, "Print one JSON object instead of text");
   options.parse(arguments);
+  if (!settings.model.empty()) settings.path = find_model(settings.model);
+  choose_dtypes(settings);
   return settings;
 }
 
 }  // namespace
 
 int bench(const Arguments& arguments) {
-  BenchSettings settings = read_bench_settings(arguments);
-  const Subject subject = subject_of(settings);
-  if (settings.dtypes.empty()) settings.dtypes = subject.default_dtypes();
+  const BenchSettings settings = read_bench_settings(arguments);
   const int threads = settings.all_threads();
   const std::string isa(isa_name());
-  settings.print(concat(subject.name, ", ", counted(static_cast<std::size_t>(threads), "thread"),
-                        ", ", isa, "\n"));
+  settings.print(concat(settings.shown_model(), ", ",
+                        counted(static_cast<std::size_t>(threads), "thread"), ", ", isa, "\n"));
   Json all = {{"version", GPT2_VERSION_STRING},
-              {"model", subject.name},
+              {"model", settings.shown_model()},
               {"threads", threads},
               {"isa", isa},
               {"limits", Json::array()},
               {"measurements", Json::array()},
               {"walks", Json::array()}};
-  for (const std::string& dtype : settings.dtypes) measure_dtype(dtype, subject, settings, all);
+  for (const std::string& dtype : settings.dtypes) measure_dtype(dtype, settings, all);
   if (settings.as_json) {
     write_stdout(all.dump(2, ' ', true, Json::error_handler_t::replace) + '\n');
   }

@@ -142,12 +142,9 @@ Option& add_number_member(Options& options, const std::string& names, json& requ
   });
 }
 
-void add_field(Options& options, std::string_view name, json& request,
-               std::optional<OptionRange> range) {
-  for_each_default([&](auto field, const json& by_default) {
-    if (field.name != name) return;
-    field.range = range.value_or(field.range);
-    add_row(options, field, by_default, request);
+void add_field(Options& options, std::string_view name, json& request) {
+  for_each_default([&](const auto& field, const json& by_default) {
+    if (field.name == name) add_row(options, field, by_default, request);
   });
 }
 
@@ -206,6 +203,14 @@ void add_hf_defaults(Options& options, bool& has_hf_defaults) {
   options.add_switch("--hf-defaults", has_hf_defaults,
                      "For options not given, use generation_config.json, as HuggingFace's "
                      "generate() does");
+}
+
+json hf_defaults_without_beams(const std::filesystem::path& model) {
+  json defaults = hf_defaults(model);
+  if (defaults.value("num_beams", 1) <= 1) return defaults;
+  throw UsageError("--hf-defaults",
+                   "num_beams is set in the model's generation config, but this command has no "
+                   "beam search by default: leave --hf-defaults out");
 }
 
 // Besides the member that the error is about, messages name other members in quotes.

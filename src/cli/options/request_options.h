@@ -62,9 +62,8 @@ Option& add_row(Options& options, const Row& field, const nlohmann::json& by_def
 Option& add_number_member(Options& options, const std::string& names, nlohmann::json& request,
                           const std::string& help);
 
-/// Adds the option of one row. `range` replaces the range of the row.
-void add_field(Options& options, std::string_view field, nlohmann::json& request,
-               std::optional<OptionRange> range = {});
+/// Adds the option of one row.
+void add_field(Options& options, std::string_view field, nlohmann::json& request);
 
 /// Adds the options that determine how the next token is chosen and when a text ends, in groups.
 /// With `of_one_text`, these include --sequence and --seed random.
@@ -78,6 +77,10 @@ Option& add_samples(Options& options, nlohmann::json& request, const std::string
 
 /// Adds --hf-defaults.
 void add_hf_defaults(Options& options, bool& has_hf_defaults);
+
+/// Returns hf_defaults() for a command whose defaults cannot be a beam search. Throws UsageError if
+/// they are one.
+[[nodiscard]] nlohmann::json hf_defaults_without_beams(const std::filesystem::path& model);
 
 /// Throws the mistake in a request in the command's words, with the names of options in place of
 /// those of members: a UsageError if `given`, what the options have put into the request, has the
