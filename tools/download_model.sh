@@ -94,11 +94,12 @@ is_right() {
   esac | grep -q "^$hash "
 }
 
-# fill FILE PART: downloads the missing end of PART, and goes on for as long as something arrives.
+# fill FILE PART: downloads the missing end of PART, and goes on for as long as PART gets larger
+# than it has ever been. If the server cannot continue a file, it is begun again.
 fill() {
-  local tries=0 before result error progress=()
+  local tries=0 most=0 held result error progress=()
   [[ ! -t 2 ]] || progress=(--no-silent --progress-bar)
-  while before="$(size_of "$2")" && [[ "$before" != "$size" ]]; do
+  while [[ "$(size_of "$2")" != "$size" ]]; do
     result=0
     error="$(ask "$endpoint/$name/resolve/$commit/$1" --location --max-redirs 5 --fail \
       --continue-at - --output "$2" ${progress[@]+"${progress[@]}"})" || result=$?
@@ -108,7 +109,8 @@ fill() {
       33:* | *:416*) rm -f "$2" ;;  # the server cannot continue from there
       22:4*) fail "$1: the server answered with status ${error%% *}; run this again" ;;
     esac
-    (($(size_of "$2") <= before)) || tries=0
+    held="$(size_of "$2")"
+    ((held <= most)) || most="$held" tries=0
     ((++tries < 4)) || fail "$1: cut off: ${error#* }; run this again to continue from there"
     sleep "$tries"
   done

@@ -342,8 +342,12 @@ class DownloadTest(unittest.TestCase):
             self.asked_ranges()
             self.whole(self.succeed(*arguments))
             self.assertEqual(self.asked_ranges(), ["bytes=1000-"])
+        self.models["owner/tiny"]["model.safetensors"] += b"."
+        self.ranges, self.cuts = False, 20 * [1000]
+        self.refused("run this again", "owner/tiny")
+        self.assertEqual(self.asked_ranges(), 2 * [None, "bytes=1000-"])
         self.models["owner/tiny"]["model.safetensors"] = b"another"
-        self.cuts = ["403"]
+        self.ranges, self.cuts = True, ["403"]
         self.refused("model.safetensors: the server answered with status 403", "owner/tiny")
         self.assertEqual(self.asked_ranges(), [None])
 
