@@ -66,6 +66,11 @@ class TruncateTest(ModelTest):
         with self.assertRaisesRegex(ValueError, "^text 1 of the list: .*600"):
             self.model.generate(["Once", LONG])
 
+    def test_what_is_no_text_is_named(self):
+        expected = "^text 1 of the list: prompt: expected a text or token ids, found None$"
+        with self.assertRaisesRegex(ValueError, expected):
+            self.model.generate(["Once", None])
+
 
 class OnErrorTest(ModelTest):
     def assert_failed(self, results, places):

@@ -121,6 +121,8 @@ class Texts:
     def _new(self, lock: Any, prompt: Any, others: Dict[str, Any], *arguments: Any) -> TextRun:
         if isinstance(prompt, (str, list, tuple)) and not prompt:
             prompt = [[]]  # one prompt without tokens
+        if prompt is None:  # which would be left out
+            raise unexpected("prompt", "a text or token ids", prompt)
         request = to_json(**{**self._request, **others, "prompt": prompt})
         run = TextRun(self._calls, self._callbacks, lock, *arguments, request)
         if self._streamer is not None:
