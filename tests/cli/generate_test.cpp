@@ -166,8 +166,6 @@ TEST_CASE("--hf-defaults uses the settings in generation_config.json") {
   // file change that.
   CHECK(with("{}", {"a"}) == kRound.substr(0, 21));
   CHECK(with("{}", {"a", "--max-new-tokens", "2"}) == "abc");
-  CHECK(with(R"({"max_length": 5})", {"abc"}) == "abcde");
-  CHECK(with(R"({"max_length": 5, "max_new_tokens": 4})", {"abc"}) == "abcdefg");
   // The text goes on to the end of the context of 64 tokens, because the number is larger. Adding
   // to such a number must not overflow.
   CHECK(with(R"({"max_new_tokens": 18446744073709551615})", {"abc"}) ==
@@ -175,8 +173,6 @@ TEST_CASE("--hf-defaults uses the settings in generation_config.json") {
   const char* const wild = R"({"do_sample": true, "temperature": 100.0, "top_k": 0})";
   CHECK(with(wild, {"a", "--greedy"}) == kRound.substr(0, 21));
   CHECK(with(wild, {"a", "--top-k", "1"}) == kRound.substr(0, 21));
-  CHECK(with(wild, {"a", "--top-p", "0"}) == kRound.substr(0, 21));
-  CHECK(with(wild, {"a", "--temperature", "0.01"}) == kRound.substr(0, 21));
   CHECK(with(wild, {"a", "--max-new-tokens", "19"}) ==
         text({"a", "--temperature", "100", "--top-k", "0", "--max-new-tokens", "19"}));
   // The tokens 100 and 101, which are d and e, end a text.
@@ -189,38 +185,6 @@ TEST_CASE("--hf-defaults uses the settings in generation_config.json") {
   const std::string refusal = with(R"({"penalty_alpha": 0.5})", {"a"});
   CHECK(refusal.find("generation_config.json") != std::string::npos);
   CHECK(refusal.find("penalty_alpha is 0.5") != std::string::npos);
-}
-
-// The options have tests of their own. This one finds those that the command would read in vain.
-TEST_CASE("options that name tokens, texts and lengths change the text") {
-  const auto greedy = [](const Words& options, const std::string& prompt = "a") {
-    return text(joined_words({"--greedy", "--max-new-tokens", "29", prompt}, options));
-  };
-  const std::string plain = kRound + "a";
-  CHECK(greedy({"--remove-invalid-values", "--renormalize-logits"}) == plain);
-  for (const Words& option : std::vector<Words>{{"--begin-suppress-tokens", "98"},
-                                                {"--suppress-tokens", "100,101"},
-                                                {"--bad-words", "cd"},
-                                                {"--logit-bias", "100=-100"},
-                                                {"--sequence-bias", "98,99,100=-inf"}}) {
-    CAPTURE(option);
-    CHECK(greedy(option).substr(0, 4) != "abcd");
-  }
-  CHECK(greedy({"--logit-bias", "120=100"}) == "a" + std::string(29, 'x'));
-  // The last token of `plain` is a again, which these options do not allow.
-  for (const Words& option :
-       std::vector<Words>{{"--no-repeat-ngram-size", "1"}, {"--repetition-penalty", "100000"}}) {
-    CAPTURE(option);
-    CHECK(greedy(option).starts_with(kRound));
-    CHECK(greedy(option) != plain);
-  }
-  CHECK(greedy({"--forced-eos-token-id", "120"}) == plain.substr(0, plain.size() - 1) + "x");
-  CHECK(greedy({"--forced-bos-token-id", "120"}).substr(0, 3) == "axy");
-  // After 0, the most probable token ends the text.
-  CHECK(greedy({}, "0") == "0");
-  CHECK(greedy({"--ignore-eos"}, "0").size() > 25);
-  CHECK(greedy({"--min-new-tokens", "3"}, "0").size() >= 4);
-  CHECK(greedy({"--exponential-decay-length-penalty", "3,1e6"}) == "abcde");
 }
 
 TEST_CASE("the seed determines the text") {
@@ -250,16 +214,6 @@ TEST_CASE("--seed random draws a seed and prints it, so that the text can be rep
       first.err.substr(before.size(), first.err.size() - before.size() - after.size());
   CHECK(arguments.back().find_first_not_of("0123456789") == std::string::npos);
   CHECK(text(arguments) == first.out);
-}
-
-TEST_CASE("a greedy text is the most probable one, whatever is said about drawing") {
-  const std::string expected = kRound + "a";
-  for (const Words& how : {Words{"--greedy"},
-                           {"--temperature", "0", "--top-k", "5", "--top-p", "0.5", "--seed", "3"},
-                           {"--temperature", "100", "--top-k", "1"},
-                           {"--temperature", "100", "--top-p", "0"}}) {
-    CHECK(text(joined_words({"a", "--max-new-tokens", "29"}, how)) == expected);
-  }
 }
 
 TEST_CASE("--kv chooses the type of keys and values, which shows in the hash of the logits") {
