@@ -95,7 +95,9 @@ InspectSettings read_settings(const Arguments& arguments) {
   if (settings.page == "-") {
     throw UsageError("--output", "expected the name of a file, found '-'");
   }
-  refuse_own_input("--file", settings.file, settings.page);
+  if (!settings.page.empty() && same_file(path_of(settings.file), path_of(settings.page))) {
+    throw UsageError("--file", "expected another file than the one to write, " + settings.page);
+  }
   return settings;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/generate/generate.h"
 
 #include "cli/options/request_options.h"
+#include "requests/read/options.h"
 
 namespace gpt2::cli {
 namespace {

@@ -19,6 +19,7 @@
 #include "cli/options/request_options.h"
 #include "cli/system/system.h"
 #include "cli/terminal/console.h"
+#include "requests/read/options.h"
 
 namespace gpt2::cli {
 namespace {
@@ -293,18 +294,6 @@ void greet(const std::string& name, const Model& model) {
   write_stderr(filled_paragraphs(printable(text)));
 }
 
-// Throws the error that is being handled. Its message says in which line of the input the mistake
-// is, unless `line` is 0 because the line is that of the command line, or standard output has
-// failed, which is no mistake in a line.
-[[noreturn]] void refuse_line(std::size_t line) {
-  try {
-    throw;
-  } catch (const Error& error) {
-    if (line == 0 || std::ferror(stdout) != 0) throw;
-    throw Error(error.code(), about_line(line, error.what()));
-  }
-}
-
 }  // namespace
 
 void talk(const GenerateSettings& settings, const Tokenizer& tokenizer, Session session,
@@ -333,7 +322,9 @@ void talk(const GenerateSettings& settings, const Tokenizer& tokenizer, Session 
     } catch (const std::runtime_error& error) {
       if (!by_hand) {
         save();  // the answers so far
-        refuse_line(number);
+        // No line is to blame if it is that of the command line, or if standard output has failed.
+        if (number == 0 || std::ferror(stdout) != 0) throw;
+        reject(about_line(number, error.what()));
       }
       print_error(error.what());
     }

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/paths.h"
 #include "cli/terminal/console.h"
 
 namespace gpt2::cli {
@@ -19,12 +18,6 @@ bool is_option(std::string_view word) {
 }
 
 }  // namespace
-
-void refuse_own_input(const std::string& option, const std::string& input,
-                      const std::string& output) {
-  if (input == "-" || output.empty() || !same_file(path_of(input), path_of(output))) return;
-  throw UsageError(option, "expected another file than the one to write, " + output);
-}
 
 std::string option_name(std::string_view field) {
   std::string name = concat("--", field);

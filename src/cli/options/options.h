@@ -25,11 +25,6 @@ class UsageError : public std::runtime_error {
       : std::runtime_error(option + ": " + message) {}
 };
 
-/// Throws UsageError about `option`, which names the input, if a command would replace its own
-/// input by its output. An input of "-" and an output of "" are no files.
-void refuse_own_input(const std::string& option, const std::string& input,
-                      const std::string& output);
-
 /// Returns the option for the member of a request or the row of a table: "--min-p" for "min_p".
 [[nodiscard]] std::string option_name(std::string_view field);
 

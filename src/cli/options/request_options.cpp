@@ -7,8 +7,12 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "base/text.h"
 #include "cli/terminal/console.h"
+#include "generate/options/option_codec.h"
 #include "gpt2/generation_config.h"
+#include "requests/read/completion_request.h"
+#include "requests/read/options.h"
 
 namespace gpt2::cli {
 namespace {
@@ -42,11 +46,48 @@ void for_each_default(const Visitor& visit) {
   visit(kBadWords, json::array());
 }
 
-void add_fields(Options& options, OptionRole role, json& request,
-                std::initializer_list<std::string_view> left_out = {}) {
+// Sets the member of a row to a word or, if it is a list, adds the word to it. Returns false, and
+// may change the member, if the word is no value of the option.
+template <class Row>
+bool add_word(nlohmann::json& request, const Row& field, const std::string& word) {
+  using Codec = OptionCodec<typename Row::Value>;
+  nlohmann::json& member = request[field.name];
+  nlohmann::json value = Codec::parse(word);
+  if (!Codec::form(field.range).is_list) {
+    member = std::move(value);
+  } else if (value.is_object()) {
+    member.update(value);
+  } else {
+    member.push_back(std::move(value));
+  }
+  typename Row::Value read = {};
+  return Codec::read(member, field.range, read);
+}
+
+// Adds the option of a row, which puts the member into the request. The help shows the default
+// value, which is a number.
+template <class Row>
+Option& add_row(Options& options, const Row& field, const nlohmann::json& by_default,
+                nlohmann::json& request) {
+  const OptionForm form = OptionCodec<typename Row::Value>::form(field.range);
+  const std::string name = option_name(field.name);
+  std::string help = field.help;
+  if (by_default.is_number()) help += concat(" (default ", by_default.dump(), ")");
+  if (form.is_list) help += "; may be repeated";
+  const auto set = [=, &request](const std::string& word) {
+    if (add_word(request, field, word)) return;
+    throw UsageError(name, "expected " + form.text + ", found " + quote(word));
+  };
+  const std::string names = name == "--max-new-tokens" ? "-n," + name : name;
+  Option& option = options.add(names, form.word, help, set);
+  option.is_repeatable = form.is_list;
+  return option;
+}
+
+void add_fields(Options& options, OptionRole role, json& request, std::string_view left_out = "") {
   for_each_default([&](const auto& field, const json& by_default) {
-    const bool is_left_out = std::ranges::count(left_out, std::string_view(field.name)) != 0;
-    if (field.role == role && !is_left_out) add_row(options, field, by_default, request);
+    const bool is_added = field.role == role && field.name != left_out;
+    if (is_added) add_row(options, field, by_default, request);
   });
 }
 
@@ -60,24 +101,6 @@ std::string unescaped(const std::string& text) {
     if (is_escape) ++i;
   }
   return result;
-}
-
-void add_seed(Options& options, json& request, bool may_be_random) {
-  const auto set = [&request](const std::string& text) {
-    if (text == "random") {
-      request["seed"] = text;
-    } else {
-      request["seed"] = OptionCodec<std::uint64_t>::parse(text);
-      std::uint64_t seed = 0;
-      if (OptionCodec<std::uint64_t>::read(request["seed"], OptionTable::kSeed, seed)) return;
-      throw UsageError("--seed", concat("expected ", OptionTable::kSeed.text(/*is_whole=*/true),
-                                        " or random, found ", quote(text)));
-    }
-  };
-  const char* const help = may_be_random ? "Different numbers give different texts; 'random' draws "
-                                           "a number and prints it (default 0)"
-                                         : "Different numbers give different texts (default 0)";
-  options.add("-s,--seed", "N", help, set);
 }
 
 // Calls visit(field, default) for each option that /set can change, by role.
@@ -150,9 +173,14 @@ void add_field(Options& options, std::string_view name, json& request) {
 
 void add_writing_options(Options& options, json& request, bool of_one_text) {
   options.begin_group("How tokens are drawn");
-  add_fields(options, OptionRole::draws, request, {"seed", "sequence"});
-  add_seed(options, request, of_one_text);
-  if (of_one_text) add_field(options, "sequence", request);
+  add_fields(options, OptionRole::draws, request, of_one_text ? "" : "sequence");
+  Option& seed = options.at("--seed");
+  seed.names = "-s,--seed";
+  if (of_one_text) seed.help += "; random: draw a number and print it";
+  seed.set = [&request, set = seed.set](const std::string& text) {
+    if (text != "random") return set(text);
+    request["seed"] = text;
+  };
   options
       .add("--greedy", "",
            "Always take the most likely token, as with --temperature 0; then --top-k, --seed and "

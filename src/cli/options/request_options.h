@@ -1,62 +1,18 @@
 #pragma once
 
 #include <filesystem>
-#include <initializer_list>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
-#include "base/text.h"
 #include "cli/options/options.h"
-#include "generate/options/option_codec.h"
-#include "requests/read/completion_request.h"
-#include "requests/read/options.h"
+#include "requests/read/members.h"
 
 // Options that put members into a request, which is a JSON object in the names of the table. What
 // an option may be is checked when the request is read; here, only whether a word is a value at
 // all.
 
 namespace gpt2::cli {
-
-/// Sets the member of a row to a word or, if it is a list, adds the word to it. Returns false, and
-/// may change the member, if the word is no value of the option.
-template <class Row>
-bool add_word(nlohmann::json& request, const Row& field, const std::string& word) {
-  using Codec = OptionCodec<typename Row::Value>;
-  nlohmann::json& member = request[field.name];
-  nlohmann::json value = Codec::parse(word);
-  if (!Codec::form(field.range).is_list) {
-    member = std::move(value);
-  } else if (value.is_object()) {
-    member.update(value);
-  } else {
-    member.push_back(std::move(value));
-  }
-  typename Row::Value read = {};
-  return Codec::read(member, field.range, read);
-}
-
-/// Adds the option of a row, which puts the member into the request. The help shows the default
-/// value, which is a number.
-template <class Row>
-Option& add_row(Options& options, const Row& field, const nlohmann::json& by_default,
-                nlohmann::json& request) {
-  const OptionForm form = OptionCodec<typename Row::Value>::form(field.range);
-  const std::string name = option_name(field.name);
-  std::string help = field.help;
-  if (by_default.is_number()) help += concat(" (default ", by_default.dump(), ")");
-  if (form.is_list) help += "; may be repeated";
-  const auto set = [=, &request](const std::string& word) {
-    if (add_word(request, field, word)) return;
-    throw UsageError(name, "expected " + form.text + ", found " + quote(word));
-  };
-  const std::string names = name == "--max-new-tokens" ? "-n," + name : name;
-  Option& option = options.add(names, form.word, help, set);
-  option.is_repeatable = form.is_list;
-  return option;
-}
 
 /// Adds an option that puts a number into the request, which checks it.
 Option& add_number_member(Options& options, const std::string& names, nlohmann::json& request,

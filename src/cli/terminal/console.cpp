@@ -118,7 +118,10 @@ Progress::Progress(const std::string& what) {
 void Progress::part(double share) {
   const double seconds = seconds_since(start_);
   std::string left;
-  if (share > 0.0 && seconds > 2.0) left = ", " + time_left(seconds * (1.0 - share) / share);
+  if (share > 0.0 && seconds > 2.0) {
+    const auto whole = static_cast<std::size_t>(seconds * (1.0 - share) / share);
+    left = format(", %zu:%02zu:%02zu left", whole / 3600, whole / 60 % 60, whole % 60);
+  }
   show(format("%.0f %%%s", 100.0 * share, left.c_str()));
 }
 
@@ -139,11 +142,6 @@ void Progress::done() {
 void silence_progress() { is_silent = true; }
 
 bool progress_is_silent() { return is_silent; }
-
-std::string time_left(double seconds) {
-  const auto whole = static_cast<std::size_t>(seconds);
-  return format("%zu:%02zu:%02zu left", whole / 3600, whole / 60 % 60, whole % 60);
-}
 
 std::string described(std::string name, const std::string& description) {
   constexpr std::size_t kColumn = 28;  // of the description

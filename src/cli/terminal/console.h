@@ -73,9 +73,6 @@ void silence_progress();
 /// Whether silence_progress() has been called.
 [[nodiscard]] bool progress_is_silent();
 
-/// Returns how long work will take, for people: "0:01:30 left".
-[[nodiscard]] std::string time_left(double seconds);
-
 /// Returns "  --name        what it does", with the description in a column of its own, in lines of
 /// at most 80 characters. A name that leaves no room for the description stands on a line of its
 /// own.
