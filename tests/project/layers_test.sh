@@ -8,9 +8,9 @@
 #   - a header or a macro of an operating system occurs only in a source for that system, such as
 #     files_linux.cpp. Exceptions are src/serve and editor.cpp, which other systems do not have;
 #   - nothing takes exp, log and the like from the C library;
-#   - the C interface, the command, the server and the web include public headers, their own, requests and
-#     base, and the command the table of options and the tasks of scoring; the web quantizes weights
-#     as they arrive;
+#   - the C interface, the command, the server and the web include public headers, their own, requests
+#     and base, and the command the table of options and the tasks of scoring; the web quantizes
+#     weights as they arrive;
 #   - no function has more than 50 lines and no file more than 400, comments not counted;
 #   - every public header has an example.
 #
