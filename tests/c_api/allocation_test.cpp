@@ -19,6 +19,7 @@
 #include "gpt2/gpt2.h"
 #include "support/allocation_hooks.h"
 #include "support/catch.h"
+#include "support/is_slow.h"
 #include "support/temporary_directory.h"
 
 using namespace gpt2::test;
@@ -50,7 +51,7 @@ void fail_each_allocation(const char* name, const Work& work, bool and_later_one
   const gpt2_status first = work();  // allocates what is made once and kept
   INFO(gpt2_last_error());
   REQUIRE(first == GPT2_OK);
-  for (std::size_t n = 1;; n += 1 + n / 100) {
+  for (std::size_t n = 1;; n += 1 + n / (is_slow() ? 10 : 100)) {
     failing_call = n;
     const std::ptrdiff_t before = in_use;
     gpt2_status status = GPT2_OK;
