@@ -31,6 +31,12 @@ TEST_CASE("wrong prompts are refused") {
   CHECK(refusal("completions", many)["param"] == "prompt");
 }
 
+TEST_CASE("a member that is missing is named with those that the request has") {
+  const std::string message = refusal("completions", {{"promt", "a"}, {"n", 1}})["message"];
+  CHECK(message.find("\"prompt\"") != message.npos);
+  CHECK(message.find("'n', 'promt'") != message.npos);
+}
+
 TEST_CASE("members of the wrong type or out of range are refused") {
   std::vector<Refused> requests = {
       {R"("warmth": 1)", "warmth", kUnknown},

@@ -51,6 +51,16 @@ void remove_replaced(json& defaults, const json& over) {
   }
 }
 
+// Returns the names of an object's members, so that a message shows one that is mistyped.
+std::string names_of(const json& object) {
+  std::string names;
+  for (const auto& [name, value] : object.items()) {
+    if (names.size() > 200) return names + ", ...";
+    names += concat(names.empty() ? "" : ", ", quote(name));
+  }
+  return names.empty() ? "no members" : "only " + names;
+}
+
 }  // namespace
 
 std::string name_of_table(const std::string& name) {
@@ -129,9 +139,9 @@ const json& Members::need(const std::string& name) {
   const json* const value = find(name);
   if (value != nullptr) return *value;
   const std::string path = path_ + name;
-  const char* const found = object_.contains(name) ? "null" : "no such key";
-  throw RequestError(concat("expected \"", path, "\", found ", found), path,
-                     RequestError::kMissing);
+  throw RequestError(concat("expected \"", path, "\", found ",
+                            object_.contains(name) ? "null" : names_of(object_)),
+                     path, RequestError::kMissing);
 }
 
 void Members::refuse(const std::string& name, const std::string& expected) {
