@@ -37,6 +37,13 @@ TEST_CASE("a member that is missing is named with those that the request has") {
   CHECK(message.find("'n', 'promt'") != message.npos);
 }
 
+TEST_CASE("members that only OpenAI's answers could have are refused in our own requests") {
+  check_refusals("generate", R"("prompt": "a")",
+                 {{R"("echo": true)", "echo", kUnknown},
+                  {R"("stream": true)", "stream", kUnknown},
+                  {R"("stream_options": {"include_usage": true})", "stream_options", kUnknown}});
+}
+
 TEST_CASE("members of the wrong type or out of range are refused") {
   std::vector<Refused> requests = {
       {R"("warmth": 1)", "warmth", kUnknown},

@@ -62,7 +62,6 @@ void check(Members& members, const CompletionRequest& completion, bool has_recor
   for (const auto& [is_set, name, reason] :
        {Refusal{completion.searches(), "num_beams", "'gpt2 batch' has no beam search: remove it"},
         {members.has("sequence"), "sequence", "'gpt2 batch' numbers the texts itself: remove it"},
-        {has_records && completion.echo, "echo", "remove it, or give --format openai"},
         {has_records && completion.best_of != completion.n, "best_of",
          "remove it, or give --format openai"}}) {
     if (is_set) reject_member(name, reason);
@@ -82,6 +81,10 @@ void read_body(json body, const BatchContext& of, BatchRequest& request) {
     context.max_prompts = 1;
     context.max_choices = GenerationConfig::kMaxSamples;
     if (!members.has("num_return_sequences")) body["num_return_sequences"] = settings.samples;
+    if (members.flag("echo").value_or(false)) {
+      reject_member("echo", "remove it, or give --format openai");
+    }
+    for (const char* const name : {"echo", "stream", "stream_options"}) body.erase(name);
   }
   request.read = request.kind->read(body, context);
   auto* const completion = std::get_if<CompletionRequest>(&request.read);

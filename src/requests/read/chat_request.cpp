@@ -231,7 +231,8 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   const std::vector<Message> messages = read_messages(members, "messages", kTypes);
   read_request_options(members, request, context, {"logprobs"});
   read_chat_logprobs(members, request);
-  read_answer_members(members, request, context);
+  request.n = members.count("num_return_sequences", 1, context.max_choices).value_or(1);
+  read_stream_members(members, request);
   request.best_of = request.n;
   refuse_tools(members);
   check_text_format(members, "response_format");

@@ -54,6 +54,7 @@ void check_effects(Members& members, const CompletionRequest& request) {
 }
 
 void read_beams(Members& members, CompletionRequest& request, const RequestContext& context) {
+  request.n = members.count("num_return_sequences", 1, context.max_choices).value_or(1);
   read_beam_options(members, request.beams);
   // A default of the number of texts counts where they differ, and not in a search of the
   // request's.
@@ -88,16 +89,19 @@ void check_session(Members& members, const CompletionRequest& request) {
   refuse(request.searches(), "num_beams");
   refuse(request.n > 1, "num_return_sequences");
   refuse(request.best_of > 1, "best_of");
-  refuse(request.echo && request.with_logprobs, "echo");
 }
 
-// Reads a request without its prompts and what they need.
-void read_settings(Members& members, CompletionRequest& request, const RequestContext& context) {
+// Reads a request without its prompts and what they need. Our own requests have no "echo" and no
+// "stream", because their answers neither begin with the prompt nor come in parts.
+void read_settings(Members& members, CompletionRequest& request, const RequestContext& context,
+                   bool is_own) {
   read_request_options(members, request, context);
   request.with_logprobs = request.options.top_logprobs.has_value();
-  read_answer_members(members, request, context);
+  if (!is_own) {
+    read_stream_members(members, request);
+    request.echo = members.flag("echo").value_or(false);
+  }
   read_beams(members, request, context);
-  request.echo = members.flag("echo").value_or(false);
   if (context.session) check_session(members, request);
   request.with_token_ids =
       members.flag("return_token_ids").value_or(false) || !context.tokenizer;  // vLLM's
@@ -127,7 +131,7 @@ CompletionRequest read_request(const json& body, const RequestContext& context, 
   const auto prompts = read_prompts(body, members, reader, context.max_prompts, is_own);
   request.lost_bytes = reader.lost_bytes;
   if (is_own) read_own_members(members, request.options, reader);
-  read_settings(members, request, context);
+  read_settings(members, request, context, is_own);
   PromptFit fit;
   fit.read(members, context.config.n_positions);
   members.refuse_others();
@@ -184,9 +188,7 @@ void read_request_options(Members& members, CompletionRequest& request,
   read_bad_words(members, request.options.sampling, context.tokenizer);
 }
 
-void read_answer_members(Members& members, CompletionRequest& request,
-                         const RequestContext& context) {
-  request.n = members.count("num_return_sequences", 1, context.max_choices).value_or(1);
+void read_stream_members(Members& members, CompletionRequest& request) {
   request.stream = members.flag("stream").value_or(false);
   if (const json* const options = members.find("stream_options")) {
     if (!request.stream) members.reject("stream_options", "needs \"stream\": true");

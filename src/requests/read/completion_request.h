@@ -105,9 +105,8 @@ void read_request_options(Members& members, CompletionRequest& request,
                           const RequestContext& context,
                           std::initializer_list<std::string_view> left_out = {});
 
-/// Reads "num_return_sequences", "stream" and "stream_options" into the request.
-void read_answer_members(Members& members, CompletionRequest& request,
-                         const RequestContext& context);
+/// Reads "stream" and "stream_options" into the request.
+void read_stream_members(Members& members, CompletionRequest& request);
 
 /// How the prompts of a request fit into the context.
 struct PromptFit {

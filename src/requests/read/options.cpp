@@ -81,7 +81,7 @@ void read_bad_words(Members& members, SamplingOptions& options,
 void read_beam_options(Members& members, BeamOptions& options) {
   members.ignore({"pad_token_id"});  // programs that use transformers give it
   for_each_beam_field([&](const auto& field) {
-    // read_answer_members() reads this one, which is a number of texts without a search.
+    // The readers of requests read this one, which is a number of texts without a search.
     if (std::string_view(field.name) == "num_return_sequences") return;
     read_field(members, field, options, 0);
   });
