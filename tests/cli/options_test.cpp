@@ -125,4 +125,10 @@ TEST_CASE("tokenize and bench have the short options that they can use") {
   CHECK(run({"bench", "-t", "x"}).err.starts_with("gpt2: --threads: expected a whole number"));
 }
 
+TEST_CASE("a word too many is named with the text before it, which may be a mistyped command") {
+  check_refused({"genrate", "The cat"}, 2, {"'The cat'", "'genrate'", "quotes", "gpt2 --help"});
+  check_refused({"inspect", "The", "cat"}, 2, {"'cat'", "'The'", "quotes"});
+  check_refused({"download", "a", "b", "c"}, 2, {"unexpected argument 'c'; see"});
+}
+
 }  // namespace gpt2::test::options_test

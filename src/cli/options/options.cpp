@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "cli/terminal/console.h"
 
 namespace gpt2::cli {
@@ -84,16 +85,17 @@ bool Options::has(std::string_view name) const {
                              [name](const Option& o) { return o.is_named(name) && o.is_given(); });
 }
 
-// Whether the command takes a text: it has an argument that may be left out and is not a FILE.
-bool Options::takes_text() const {
-  return std::ranges::any_of(options_, [](const Option& option) {
-    return option.is_argument() && !option.is_required && option.names != "FILE";
+// Returns the argument that is a text, or nullptr if the command takes none.
+const Option* Options::text() const {
+  const auto text = std::ranges::find_if(options_, [](const Option& option) {
+    return option.names == "TEXT" || option.names == "PROMPT";
   });
+  return text == options_.end() ? nullptr : &*text;
 }
 
 void Options::refuse_option(const std::string& word) const {
   throw UsageError("unknown option '" + word + "'" +
-                   (takes_text() ? "; a text that begins with a dash goes after --" : ""));
+                   (text() != nullptr ? "; a text that begins with a dash goes after --" : ""));
 }
 
 void Options::check_combinations() const {
@@ -138,8 +140,12 @@ class Options::Parser {
   // Refuses the words that belong to no option or argument.
   void check_extras() const {
     if (extras_.empty()) return;
-    throw UsageError("unexpected argument '" + extras_.front() + "'" +
-                     (options_.takes_text() ? ": put a text of several words in quotes" : ""));
+    std::string message = "unexpected argument '" + extras_.front() + "'";
+    if (const Option* const text = options_.text()) {
+      message += " after the text " + quote(text->values.front()) +
+                 ": put a text of several words in quotes; 'gpt2 --help' lists the commands";
+    }
+    throw UsageError(message);
   }
 
  private:

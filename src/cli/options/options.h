@@ -142,7 +142,7 @@ class Options {
  private:
   class Parser;
 
-  [[nodiscard]] bool takes_text() const;
+  [[nodiscard]] const Option* text() const;
   [[noreturn]] void refuse_option(const std::string& word) const;
   void check_combinations() const;
 
