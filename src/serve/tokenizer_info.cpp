@@ -38,10 +38,12 @@ Json tokenizer_info(const std::optional<Tokenizer>& tokenizer, const Config& con
   const auto file = directory_of(path) / "tokenizer_config.json";
   if (is_there(file)) parse_object(settings.root, read_file(file, kMaxBytes), file.string());
   const auto bos = config.bos_token_id ? config.bos_token_id : tokenizer->bos_token();
+  auto eos = tokenizer->end_of_text();
+  if (!eos && !config.eos_token_id.empty()) eos = config.eos_token_id.front();
   const auto chat = directory_of(path) / "chat_template.jinja";
   return {{"tokenizer_class", text_of(settings.root, "tokenizer_class")},
           {"bos_token", text_of(*tokenizer, bos)},
-          {"eos_token", text_of(*tokenizer, tokenizer->end_of_text())},
+          {"eos_token", text_of(*tokenizer, eos)},
           {"pad_token", text_of(*tokenizer, pad_token(*tokenizer))},
           {"chat_template", is_there(chat) ? Json(read_file(chat, kMaxBytes))
                                            : text_of(settings.root, "chat_template")}};

@@ -135,6 +135,16 @@ TEST_CASE("what the tokenizer's files say, and a chat_template, which is not use
   CHECK(other.get("/v1/models").json()["data"][0]["has_unused_chat_template"] == true);
 }
 
+TEST_CASE("the eos token is the config's if the tokenizer's files name none") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path(), 64);
+  std::string vocabulary = read_bytes(directory.path() / "vocab.json");
+  vocabulary.replace(vocabulary.find("<|endoftext|>"), 13, "</s>");
+  directory.write("vocab.json", vocabulary);
+  const TestServer other({"-m", directory.path().string()});
+  CHECK(other.get("/tokenizer_info").json()["eos_token"] == "</s>");
+}
+
 TEST_CASE("a model without a tokenizer answers requests of token ids") {
   const TemporaryDirectory directory;
   write_alphabet_model(directory.path(), 64);
