@@ -66,8 +66,9 @@ void add_bpe_decoder(const JsonFields& fields, TokenDecoder& decoder) {
 }
 
 void add_replace(const JsonFields& fields, TokenDecoder& decoder) {
-  const auto pattern = fields.required_object("pattern").string("String");
-  fields.expect(pattern && !pattern->empty(), "pattern", "a String");
+  const JsonFields object = fields.required_object("pattern");
+  const auto pattern = object.string("String");
+  object.expect(pattern && !pattern->empty(), pattern ? "String" : "Regex", "a String");
   const std::string content = fields.required_string("content");
   fields.expect(content.size() <= pattern->size(), "content",
                 "a text that is not longer than the pattern");

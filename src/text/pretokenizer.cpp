@@ -185,7 +185,8 @@ void add_split(const JsonFields& fields, WordSplits& steps) {
   const JsonFields pattern = fields.required_object("pattern");
   const auto regex = pattern.string("Regex").value_or("");
   const auto known = std::ranges::find(kPatterns, regex, [](const auto& one) { return one.first; });
-  pattern.expect(known != std::end(kPatterns), "Regex", "the pattern of GPT-2, GPT-4 or Qwen 2");
+  pattern.expect(known != std::end(kPatterns), pattern.find("String") ? "String" : "Regex",
+                 "the pattern of GPT-2, GPT-4 or Qwen 2");
   // Each pattern matches the whole text, part by part.
   const auto behavior = fields.string("behavior").value_or("Isolated");
   const bool is_inverted = fields.flag("invert", false);

@@ -273,13 +273,18 @@ void read_parts(const JsonFields& root, Tokenizer::Impl& tokenizer) {
   WordSplits& splits = tokenizer.pre_tokenizer;
   read_part(root, "pre_tokenizer", "pretokenizers", pre_tokenizer_kinds(), splits);
   const auto level = std::ranges::find(splits, true, &WordSplit::is_byte_level);
-  root.expect(splits.end() - level <= 1, "pre_tokenizer", "no step behind ByteLevel");
+  const auto refuse = [&](const char* part, const char* expected) {
+    root.required_object(part).refuse("type", expected, ErrorCode::unsupported);
+  };
+  if (splits.end() - level > 1) refuse("pre_tokenizer", "no step behind ByteLevel");
   TokenDecoder& decoder = tokenizer.decoder;
   read_part(root, "decoder", "decoders", decoder_kinds(), decoder);
   tokenizer.is_byte_level = level != splits.end() || decoder.is_byte_level;
   const bool has_steps = !decoder.steps.empty() || decoder.byte_fallback;
-  root.expect(tokenizer.is_byte_level + has_steps + !decoder.end_of_word.empty() <= 1, "decoder",
-              "ByteLevel if the pre_tokenizer has it, and no other step beside it or BPEDecoder");
+  if (tokenizer.is_byte_level + has_steps + !decoder.end_of_word.empty() > 1) {
+    refuse("decoder",
+           "ByteLevel if the pre_tokenizer has it, and no other step beside it or BPEDecoder");
+  }
   if (!tokenizer.is_byte_level) tokenizer.vocabulary.use_names();
   if (root.find("decoder")) return;
   decoder.steps.push_back([](std::string& token, bool is_first) {

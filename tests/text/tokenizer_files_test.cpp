@@ -213,6 +213,8 @@ TEST_CASE("refused with key and value: a tokenizer.json of a kind that is not im
     return json{{"type", "Sequence"}, {"pretokenizers", std::move(list)}};
   };
   const json split = {{"type", "Split"}, {"pattern", {{"Regex", "\\d"}}}};
+  const json text_split = {{"type", "Split"}, {"pattern", {{"String", "-"}}}};
+  const json replacing = {{"type", "Replace"}, {"pattern", {{"Regex", "-"}}}, {"content", ""}};
   const json digits = {{"type", "Digits"}};
   const json scripts = {{"type", "UnicodeScripts"}};
   const json strip = {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}};
@@ -229,10 +231,12 @@ TEST_CASE("refused with key and value: a tokenizer.json of a kind that is not im
           {"/model/end_of_word_suffix", "</w>", "model: end_of_word_suffix is '</w>'"},
           {"/normalizer", nmt, "normalizer: type is 'Nmt'"},
           {"/pre_tokenizer", steps({split, level}), "pre_tokenizer: pattern: Regex is '\\d'"},
+          {"/pre_tokenizer", steps({text_split, level}), "pre_tokenizer: pattern: String is '-'"},
           {"/pre_tokenizer", steps({level, digits}),
-           "pre_tokenizer is an object; expected no step"},
+           "pre_tokenizer: type is 'Sequence'; expected no step"},
           {"/pre_tokenizer", steps({scripts, level}), "pre_tokenizer: type is 'UnicodeScripts'"},
-          {"/decoder/type", "Metaspace", "decoder is an object; expected ByteLevel"},
+          {"/decoder/type", "Metaspace", "decoder: type is 'Metaspace'; expected ByteLevel"},
+          {"/decoder", replacing, "decoder: pattern: Regex is '-'; expected a String"},
           {"/decoder", strip, "decoder: type is 'Strip'"},
           {"/post_processor/type", "Other", "post_processor: type is 'Other'"},
           {"/post_processor", no_text, "post_processor: single is an array"},
