@@ -139,6 +139,7 @@ ServeSettings read_serve_settings(const Arguments& arguments) {
   options.begin_group("Defaults of requests");
   add_hf_defaults(options, settings.has_hf_defaults);
   add_writing_options(options, settings.defaults, /*of_one_text=*/false);
+  options.at("--max-new-tokens").help += "; without this option, 16 for completions";
   options.at("--seed").help += "; random: another one for each request";
   options.parse(arguments);
   if (settings.models.empty()) settings.models.push_back(settings.model.name);

@@ -261,7 +261,8 @@ class Merger {
     Rows rows = {.tokens = settings_.tokens_of(path_of_module(found->second->first, module))};
     for (const std::size_t token : rows.tokens) {
       if (token < weight.n) continue;
-      fail(file_, "trainable_token_indices has ", token, "; expected less than ", weight.n);
+      fail(file_, "trainable_token_indices has ", token, "; expected less than ", weight.n,
+           ": save the larger wte with the adapter (save_embedding_layers=True)");
     }
     rows.values = take(name, Shape{rows.tokens.size(), weight.k}, ", by trainable_token_indices");
     if (module == "wte" && was_tied_) rows_of_both_ = rows;
