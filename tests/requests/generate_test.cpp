@@ -228,10 +228,6 @@ TEST_CASE("without a tokenizer, records have no text") {
   check_shape(found["logprobs"][0]["top"][0], "id:integer logprob:number");
 }
 
-TEST_CASE("a stream of our own form has no parts") {
-  CHECK(parts("generate", {{"prompt", "a"}}).empty());
-}
-
 TEST_CASE("members that only our own requests have") {
   check_refusals("generate", R"("prompt": "a")",
                  {{R"("prompt_lookup": 1)", "prompt_lookup"},
