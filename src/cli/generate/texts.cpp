@@ -103,9 +103,8 @@ class TextsRun {
   WrittenTexts written_;
 };
 
-// Begins a plain text. If there are several, a line such as "--- 1 of 5"
-// precedes each. Token ids are for programs: each text is a line of ids, without lines between
-// them.
+// Begins a plain text. If there are several, a line such as "--- 1 of 5" precedes each. Token ids
+// are for programs: each text is a line of ids, without lines between them.
 void TextsRun::begin() {
   waiting_ = settings_.no_echo ? "" : prompt_;
   is_empty_ = waiting_.empty();
