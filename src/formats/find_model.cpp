@@ -244,7 +244,9 @@ std::vector<std::string> model_names() {
     }
     return found;
   };
-  for (const fs::path& place : model_directories()) {
+  std::vector<fs::path> places = model_directories();
+  places.emplace_back(".");
+  for (const fs::path& place : places) {
     std::vector<std::string> found = names_in(place);
     found.push_back(GPT2_BUNDLED_MODEL);  // which may be inside the program
     for (const std::string& name : found) {

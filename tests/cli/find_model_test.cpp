@@ -96,7 +96,7 @@ TEST_CASE("info without a model lists the models that have a name") {
   CHECK(
       outcome.out.starts_with("model        fable\nmodel        gpt2\n"
                               "model        gpt2-stories\nmodel        owner/tale\n"
-                              "model        story\nisa  "));
+                              "model        story\nmodel        the_model\nisa  "));
 }
 
 TEST_CASE("without HOME, no cache is looked for in the working directory") {
