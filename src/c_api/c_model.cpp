@@ -89,7 +89,11 @@ Json describe(const Tokenizer& tokenizer) {
   }
   for (const auto& [name, id] : tokenizer.special_tokens()) {
     constexpr std::string_view kOther = "additional_special_tokens";
-    name == kOther ? others.push_back(id) : named.add(name, id);
+    if (name == kOther) {
+      others.push_back(id);
+    } else {
+      named.add(name, id);
+    }
   }
   named.add("additional_special_tokens", others);
   return {{"n_tokens", tokenizer.size()},

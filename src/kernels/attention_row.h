@@ -13,7 +13,8 @@ namespace gpt2 {
 template <class Vec>
 inline constexpr std::size_t kAttentionVecs = min(kPanel / kLanes, Vec::kTileVecs);
 template <class Vec>
-inline constexpr std::size_t kAttentionRows = Vec::kTileVecs / kAttentionVecs<Vec>* Vec::kTileRows;
+inline constexpr std::size_t kAttentionRows = (Vec::kTileVecs / kAttentionVecs<Vec> *
+                                               Vec::kTileRows);
 
 // How many panels of keys, or chunks of values, are read at once, each as one stream: 4 with
 // AVX-512, 2 otherwise. mix_row() has kAttentionStreams * 2 * kAttentionVecs sums, which take 16

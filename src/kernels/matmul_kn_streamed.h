@@ -21,7 +21,7 @@ inline constexpr std::size_t kXStride = kChunk + kLanes;
 
 /// The number of columns of a strip.
 template <class Vec>
-inline constexpr std::size_t kStrip = kLanes* Vec::kStreamVecs;
+inline constexpr std::size_t kStrip = (kLanes * Vec::kStreamVecs);
 
 /// Rows of x in one chunk of k, and their sums.
 struct StreamBlock {
