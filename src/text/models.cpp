@@ -110,9 +110,7 @@ class Bpe {
       if (of_characters) [[unlikely]] {
         end = begin + decode_utf8(word.substr(begin)).length;
         const std::string_view character = word.substr(begin, end - begin);
-        std::string name = begin > 0 ? options_.prefix : "";
-        name.append(character).append(end == word.size() ? options_.suffix : "");
-        id = vocabulary_->find(name).value_or(-1);
+        id = id_of_character(character, begin > 0, end == word.size());
         const auto has_token = [&](char byte) { return id_of(byte) >= 0; };
         if (id < 0 && options_.byte_fallback && std::ranges::all_of(character, has_token)) {
           for (; begin < end; ++begin) symbols.add(id_of(word[begin]), begin + 1);
@@ -129,6 +127,15 @@ class Bpe {
       after_unknown = is_unknown;
       symbols.add(id, end);
     }
+  }
+
+  // Inlined, this makes encoding by bytes 3 % slower.
+  [[gnu::noinline]] TokenId id_of_character(std::string_view character, bool continues,
+                                            bool ends) const {
+    const std::string_view none;
+    return vocabulary_
+        ->find(concat(continues ? options_.prefix : none, character, ends ? options_.suffix : none))
+        .value_or(-1);
   }
 
   const Vocabulary* vocabulary_;
