@@ -24,18 +24,18 @@ endif()
 # optimizes at all compiles the kernels with -O3. Loops are aligned, because otherwise a change of
 # one kernel moves the loops of others, which made writing in f32 up to 7 % slower (Zen 5).
 #
-# With a sanitizer, which adds checks to every lane, -O3, GCC's tracking of variables and its search
-# for the best registers in each loop would make the compilation take minutes, so these builds use
-# -O1 and neither of the two. Two more kinds of checks than elsewhere are left out, because each
-# multiplies the time again: UBSan's other checks of every pointer, and AddressSanitizer's of
-# variables on the stack, where the kernels keep their tiles. AddressSanitizer still finds each
-# access outside a buffer, and UBSan each index outside an array. Nothing checks alignment.
+# With a sanitizer, which adds checks to every lane, -O3 and GCC's search for the best registers in
+# each loop would make the compilation take minutes, so these builds use -O1 without the search. Two
+# more kinds of checks than elsewhere are left out, because each multiplies the time again: UBSan's
+# other checks of every pointer, and AddressSanitizer's of variables on the stack, where the kernels
+# keep their tiles. AddressSanitizer still finds each access outside a buffer, and UBSan each index
+# outside an array. Nothing checks alignment.
 set(gpt2_kernels_optimized -O3 -falign-functions=64 -falign-loops=32)
 if(EMSCRIPTEN)  # which inlines nothing where the rest of the library is compiled with -Os
   set(gpt2_kernels_optimized -O3 -sINLINING_LIMIT=0)
 endif()
 if(GPT2_SANITIZE)
-  set(gpt2_kernels_optimized "-O1$<$<CXX_COMPILER_ID:GNU>:;-fno-var-tracking;-fira-region=one>")
+  set(gpt2_kernels_optimized "-O1$<$<CXX_COMPILER_ID:GNU>:;-fira-region=one>")
 endif()
 set(gpt2_kernels_unchecked "")
 if(GPT2_SANITIZE MATCHES "address,undefined")
