@@ -65,7 +65,7 @@ constexpr InstructionSet kIsas[] = {
 #elif defined(__wasm_simd128__)
     {"wasm", has_baseline, &kWasmKernels, &kWasmNorm},
 #endif
-#ifndef __wasm_simd128__  // so that the module stays small
+#ifndef __wasm__  // so that the module stays small
     {"scalar", has_baseline, &kScalarKernels, &kScalarNorm},
 #endif
 };

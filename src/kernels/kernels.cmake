@@ -17,7 +17,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   list(APPEND gpt2_isas neon neon_dotprod)
 elseif(EMSCRIPTEN)
-  list(APPEND gpt2_isas wasm wasm_relaxed)
+  set(gpt2_isas wasm wasm_relaxed)
 endif()
 
 # The tiles stay in registers only if everything is inlined and unrolled. Therefore every build that

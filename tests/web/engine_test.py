@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Tests the site of tools/web.sh and its modules in each engine that is there: V8 (Chromium),
-SpiderMonkey (Firefox) and JavaScriptCore (WebKitGTK): engine_test.py SITE WASM RELAXED SCALAR
+SpiderMonkey (Firefox) and JavaScriptCore (WebKitGTK): engine_test.py SITE WASM RELAXED
 
-All are folders in the repository. The last three have one module each. A page runs the test and
+All are folders in the repository. The last two have one module each. A page runs the test and
 posts its answers to the server below."""
 
 import functools
@@ -23,8 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from browser import BROWSER
 
-SITE, WASM, RELAXED, SCALAR = (str(pathlib.Path(sys.argv.pop(1)).resolve().relative_to(ROOT))
-                               for _ in range(4))
+SITE, WASM, RELAXED = (str(pathlib.Path(sys.argv.pop(1)).resolve().relative_to(ROOT))
+                       for _ in range(3))
 LIMIT = 240  # seconds for an answer
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 MINI_BROWSER = next(iter(glob.glob("/usr/lib/*/webkit2gtk-4.*/MiniBrowser")), None)
@@ -126,8 +126,6 @@ class EngineCase:
 
 @unittest.skipUnless(BROWSER, "there is no Chromium")
 class ChromiumTest(EngineCase, unittest.TestCase):
-    modules = [WASM, RELAXED, SCALAR]
-
     @classmethod
     def command(cls, folder):
         return [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",

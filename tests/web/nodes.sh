@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Tests the modules in Node 20, 22 and 24, which npm installs in build/:
-# nodes.sh SITE WASM RELAXED SCALAR
+# nodes.sh SITE WASM RELAXED
 #
 # Node 20 has relaxed SIMD with a flag. Its test runs once without it.
 set -euo pipefail
 
-site="$1" wasm="$2" relaxed="$3" scalar="$4"
-shift 4
+site="$1" wasm="$2" relaxed="$3"
+shift 3
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 nodes="$here/../../build/nodes"
 system="$(node --print 'process.platform + "-" + process.arch')"
@@ -29,4 +29,3 @@ run 22 --expose-gc "$here/node_test.mjs" "$site" "$@"
 run 22 "$here/files_test.mjs" "$site"
 run 24 "${bits[@]}" "$wasm"
 run 24 "${bits[@]}" "$relaxed"
-run 24 "${bits[@]}" "$scalar"

@@ -28,7 +28,7 @@ function(gpt2_keep_sources_of_system list)
   list(REMOVE_ITEM others ${gpt2_systems})
   list(JOIN others "|" others)
   list(FILTER ${list} EXCLUDE REGEX "_(${others})(_test)?\\.cpp$")
-  if(NOT (WIN32 OR EMSCRIPTEN))  # whose libraries have no exact one
+  if(NOT WIN32)  # whose library has no exact one
     list(FILTER ${list} EXCLUDE REGEX "/fmaf\\.cpp$")
   endif()
   if(EMSCRIPTEN)  # team_web.cpp has all that two of these have; web.cpp is the only door
