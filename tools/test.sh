@@ -31,7 +31,6 @@ if [[ "$preset" == web || "$preset" == engines ]]; then
   "$root/tools/install_dependencies.sh" chromium "${engines[@]}"
   command -v npm >/dev/null || "$root/tools/install_dependencies.sh" npm
   package="$("$root/tools/npm.sh")"
-  "$root/tools/build.sh" web
   folders=("$root"/build/{site,web/wasm,web/wasm_relaxed})
   for folder in "${folders[@]:1}"; do cp "$root"/src/web/*.mjs "$folder"; done
   "$root/tests/web/nodes.sh" "${folders[@]}" "$@"
