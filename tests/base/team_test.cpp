@@ -80,7 +80,7 @@ TEST_CASE("several threads may each use a team of their own at the same time") {
 }
 
 TEST_CASE("a team may end at any time after a step") {
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < 100; ++round) {
     Team team(3);
     std::atomic<std::size_t> sum{0};
     for (int step = 0; step < round % 4; ++step) {

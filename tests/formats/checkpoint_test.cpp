@@ -26,11 +26,6 @@ std::string file_with(const std::string& name) {
   return little_endian<std::uint64_t>(header.size()) + header + 'x';
 }
 
-const TensorView* find(const Checkpoint& checkpoint, std::string_view name) {
-  const auto found = checkpoint.tensors.find(name);
-  return found == checkpoint.tensors.end() ? nullptr : &found->second;
-}
-
 void refused(const fs::path& path, std::initializer_list<std::string_view> facts,
              ErrorCode code = ErrorCode::invalid_file) {
   check_refused([&] { (void)Checkpoint::open(find_model_files(path)); }, facts, code);
@@ -62,15 +57,7 @@ TEST_CASE("the shards of an index form one checkpoint with the tensors of all sh
   CHECK(sharded.files.size() == 4);
   CHECK(sharded.files.front().filename() == "model.safetensors.index.json");
   CHECK(sharded.tensors.size() == 40);
-  CHECK(find(sharded, "transformer.wte.weight")->shape == Shape{211, 32});
-}
-
-TEST_CASE("refused: a path or a directory without weights") {
-  const TemporaryDirectory directory;
-  const std::string path = directory.path().string();
-  refused(directory.path(), {path + ": no weights"}, ErrorCode::not_found);
-  refused(directory.path() / "none", {(directory.path() / "none").string(), "no such file"},
-          ErrorCode::not_found);
+  CHECK(sharded.tensors.at("transformer.wte.weight").shape == Shape{211, 32});
 }
 
 TEST_CASE("a directory without weights is refused for what it has in their place") {
@@ -81,15 +68,12 @@ TEST_CASE("a directory without weights is refused for what it has in their place
   };
   for (const auto& [file, fact, code] : std::initializer_list<Case>{
            {"model.safetensors.incomplete", "unfinished download"},
-           {"pytorch_model.bin.part", "unfinished download"},
            {"__0_0.distcp", "accelerate merge-weights"},
            {"pytorch_model_fsdp_0/__0_0.distcp", "accelerate merge-weights"},
            {"pytorch_model_fsdp.bin", "path of the file", ErrorCode::not_found},
            {"model.pt", "path of the file", ErrorCode::not_found},
            {"model-00001-of-00002.safetensors", ".index.json", ErrorCode::not_found},
-           {"pytorch_model-00002-of-00002.bin", ".index.json", ErrorCode::not_found},
-           {"german/adapter_config.json", "such as"},
-           {"checkpoint-20/adapter_config.json", "such as"}}) {
+           {"german/adapter_config.json", "such as"}}) {
     const TemporaryDirectory directory;
     CAPTURE(file);
     fs::create_directories((directory.path() / file).parent_path());
@@ -99,6 +83,7 @@ TEST_CASE("a directory without weights is refused for what it has in their place
     refused(directory.path(), {directory.path().string(), fact}, code);
   }
   const TemporaryDirectory cache;
+  refused(cache.path(), {cache.path().string() + ": no weights"}, ErrorCode::not_found);
   const fs::path snapshot = cache.path() / "snapshots/0a1b";
   fs::create_directories(snapshot);
   fs::create_directories(cache.path() / "blobs");
@@ -125,11 +110,9 @@ TEST_CASE("refused: a malformed shard index") {
   }
   const std::pair<std::string, const char*> indices[] = {
       {"{", "invalid JSON"},
-      {"[]", "is an array"},
       {"{}", "weight_map is missing"},
       {R"({"weight_map":[]})", "weight_map is an array"},
       {R"({"weight_map":{}})", "names no shard"},
-      {R"({"weight_map":{"a":1}})", "the shard of 'a' is not a string"},
       {R"({"weight_map":{"a\u001b":1}})", "the shard of 'a\\x1b' is not a string"},
       {R"({"weight_map":{"a":"x","a":"y"}})", "key 'a' appears twice"},
       {many + "}}", "1001 shards"},
@@ -160,7 +143,7 @@ TEST_CASE("refused: shards and an index that contradict each other") {
   model.write_shard("shard1", file_with("c"));
   refused(model.write_map(R"("a":"shard1","c":"shard2")"), {first, "no tensor 'a'"});
   model.write_map(R"("c":"shard1")");
-  CHECK(find(Checkpoint::open(find_model_files(index)), "c") != nullptr);
+  CHECK(Checkpoint::open(find_model_files(index)).tensors.contains("c"));
   const std::string empty = model.write_shard("shard3", little_endian<std::uint64_t>(2) + "{}");
   refused(model.write_map(R"("c":"shard1","d":"shard3")"), {empty, "no tensor 'd'"});
   const std::string broken = model.write_shard("shard1", "short");
@@ -217,30 +200,19 @@ TEST_CASE("a path to a file of weights names that file; other files stand for th
   }
 }
 
-TEST_CASE("refused: files that are not weights, alone or in a directory") {
-  struct Foreign {
-    const char* name;
-    std::string content;
-    const char* fact;
+TEST_CASE("refused: a file of another program, alone or in a directory") {
+  const TemporaryDirectory place;
+  const fs::path file =
+      place.write("model.bin", std::string("\6\0\0\0\x17\0TransformerDecoderSpec\0", 29));
+  const auto refused = [&](const fs::path& path) {
+    check_refused([&] { (void)Model::load(path); }, {file.string(), "CTranslate2"},
+                  ErrorCode::unsupported);
   };
-  const Foreign cases[] = {
-      {"model.bin", std::string("\6\0\0\0\x17\0TransformerDecoderSpec\0", 29), "CTranslate2"},
-      {"model.safetensors", "\n <html><body>", "HTML"},
-      {"model.safetensors", "<!doctype html>", "HTML"},
-  };
-  for (const auto& [name, content, fact] : cases) {
-    const TemporaryDirectory place;
-    const fs::path file = place.write(name, content);
-    const auto refused = [&](const fs::path& path) {
-      check_refused([&] { (void)Model::load(path); }, {file.string(), fact},
-                    ErrorCode::unsupported);
-    };
-    refused(file);
-    place.write("config.json", "{}");
-    refused(place.path());
-    place.write("model.safetensors", "");  // HuggingFace weights are preferred
-    CHECK(find_model_files(place.path()).weights == place.path() / "model.safetensors");
-  }
+  refused(file);
+  place.write("config.json", "{}");
+  refused(place.path());
+  place.write("model.safetensors", "");  // HuggingFace weights are preferred
+  CHECK(find_model_files(place.path()).weights == place.path() / "model.safetensors");
 }
 
 TEST_CASE("refused: PyTorch files without a config inside or beside them") {

@@ -1,7 +1,7 @@
 #include "formats/pickle.h"
 
-#include <map>
 #include <string>
+#include <utility>
 
 #include "base/fail.h"
 #include "support/bytes.h"
@@ -35,12 +35,6 @@ std::int64_t integer(const std::string& opcode) {
   const Pickle pickle(as_bytes(bytes), 0, "f");
   REQUIRE(pickle.root->kind == Kind::integer);
   return pickle.root->integer;
-}
-
-std::string repeat(std::string_view text, std::size_t count) {
-  std::string all;
-  for (std::size_t i = 0; i < count; ++i) all += text;
-  return all;
 }
 
 }  // namespace
@@ -128,30 +122,14 @@ TEST_CASE("tensors, parameters and storages are read as descriptions") {
   }
 }
 
-TEST_CASE("attributes of a dict (BUILD) are ignored") {
-  const std::string bytes =
-      kProto2 + py_dict({{"a", "K\1"}}) + "}" + py_text("_metadata") + py_dict({}) + "sb.";
-  const Pickle pickle(as_bytes(bytes), 0, "f");
-  CHECK(pickle.root->kind == Kind::dict);
-  REQUIRE(pickle.root->find("a") != nullptr);
-  CHECK(pickle.root->find("a")->integer == 1);
-  CHECK(pickle.root->find("_metadata") == nullptr);
-}
-
 TEST_CASE("every type of storage that a state_dict can have is known") {
-  const std::map<std::string, DType> types = {
-      {"torch FloatStorage", DType::f32},
-      {"torch HalfStorage", DType::f16},
-      {"torch BFloat16Storage", DType::bf16},
-      {"torch DoubleStorage", DType::f64},
-      {"torch LongStorage", DType::i64},
-      {"torch IntStorage", DType::i32},
-      {"torch ShortStorage", DType::i16},
-      {"torch CharStorage", DType::i8},
-      {"torch ByteStorage", DType::u8},
-      {"torch BoolStorage", DType::boolean},
-      {"torch.storage UntypedStorage", DType::u8},
-  };
+  const std::pair<std::string, DType> types[] = {
+      {"torch FloatStorage", DType::f32},         {"torch HalfStorage", DType::f16},
+      {"torch BFloat16Storage", DType::bf16},     {"torch DoubleStorage", DType::f64},
+      {"torch LongStorage", DType::i64},          {"torch IntStorage", DType::i32},
+      {"torch ShortStorage", DType::i16},         {"torch CharStorage", DType::i8},
+      {"torch ByteStorage", DType::u8},           {"torch BoolStorage", DType::boolean},
+      {"torch.storage UntypedStorage", DType::u8}};
   for (const auto& [name, dtype] : types) {
     const std::size_t space = name.find(' ');
     const std::string bytes = py_global(name.substr(0, space), name.substr(space + 1)) + ".";
@@ -246,17 +224,7 @@ TEST_CASE("refused by name: every opcode that a state_dict does not need") {
   }
 }
 
-TEST_CASE("refused: a pickle that is cut short, anywhere") {
-  const std::string whole =
-      kProto2 + py_dict({{"a", py_tensor(py_storage("FloatStorage", "0", 1), 0, {1}, {1})}}) +
-      "q\1.";
-  CHECK_NOTHROW(read(whole));
-  for (std::size_t size = 0; size < whole.size(); ++size) {
-    check_refused([&] { read(whole.substr(0, size)); }, {"the file ends inside the pickle"});
-  }
-}
-
-TEST_CASE("refused: opcodes that do not match the values on the stack") {
+TEST_CASE("refused: opcodes that do not match the values on the stack, and wrong strings") {
   struct Case {
     std::string program;
     int byte;
@@ -267,10 +235,7 @@ TEST_CASE("refused: opcodes that do not match the values on the stack") {
   const std::string dict = py_global("collections", "OrderedDict");
   const Case cases[] = {
       {".", 0, "too few values on the stack"},
-      {"N(.", 2, "too few values on the stack"},
       {"N(\x85", 2, "too few values on the stack"},
-      {"a", 0, "too few values on the stack"},
-      {"q\1", 0, "too few values on the stack"},
       {"Nt", 1, "no mark on the stack"},
       {"h\1", 0, "memo slot 1 is empty"},
       {"NNa", 2, "found None; expected a list"},
@@ -285,13 +250,10 @@ TEST_CASE("refused: opcodes that do not match the values on the stack") {
       {py_global("torch", "Size") + ")R", 13, "torch Size without an argument"},
       {dict + "N\x85R", 27, "found None; expected a list"},
       {dict + "](](Nee\x85R", 33, "a pair of 1 values"},
+      {py_text("a\xff") + ".", 0, "a string that is not UTF-8"},
+      {"U\x01\x80.", 0, "a string that is not UTF-8"},
   };
   for (const auto& [program, byte, fact] : cases) refused(program, byte, fact);
-}
-
-TEST_CASE("refused: strings that are not UTF-8") {
-  refused(py_text("a\xff") + ".", 0, "a string that is not UTF-8");
-  refused("U\x01\x80.", 0, "a string that is not UTF-8");
 }
 
 TEST_CASE("refused: names, stack, memo and steps past the limits") {
@@ -309,9 +271,10 @@ TEST_CASE("refused: names, stack, memo and steps past the limits") {
 
   // A list of pairs that is copied again and again: x holds 1,000 references to the pair [1, 1].
   // Then OrderedDict(x) is called 1,000 times, which takes 4 bytes each.
-  const std::string pairs = "](K\1K\1eq\1]q\2(" + repeat("h\1", 1000) + "eN";
-  const std::string program = py_global("collections", "OrderedDict") + "q\3" + pairs +
-                              repeat("\x85h\3h\2\x85R", 1000) + ".";
+  std::string program = py_global("collections", "OrderedDict") + "q\3](K\1K\1eq\1]q\2(";
+  for (int i = 0; i < 1000; ++i) program += "h\1";
+  program += "eN";
+  for (int i = 0; i < 1000; ++i) program += "\x85h\3h\2\x85R";
   check_refused([&] { read(program); }, {"more than 1000000 steps"});
 }
 

@@ -1,6 +1,5 @@
 #include "formats/zip.h"
 
-#include <map>
 #include <string>
 
 #include "support/bytes.h"
@@ -96,8 +95,6 @@ TEST_CASE("refused: a central directory that is not where it is said to be, or e
 
 TEST_CASE("refused: more files than the limit, before they are read, and one name for two") {
   refused(write_zip(kTwo, {.zip64 = true, .count = 100'001}), "100001 files");
-  refused(write_zip(kTwo, {.zip64 = true, .count = ~std::uint64_t{0}}),
-          "18446744073709551615 files");
   const std::string bad = "a\x1b[2J\n";
   refused(write_zip({{.name = bad, .data = "1"}, {.name = bad, .data = "2"}}),
           "file 'a\\x1b[2J\\x0a' is in the archive twice");

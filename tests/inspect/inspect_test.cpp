@@ -347,11 +347,9 @@ TEST_CASE("an inspection has the same bits with any threads and instruction set"
   const std::string before(isa_name());
   for (const std::string_view isa : available_isas()) {
     force_isa(isa);
-    for (const int threads : {1, 3}) {
-      CAPTURE(isa, threads);
-      const Engine engine(odd_model(), {.threads = threads});
-      CHECK((report_of(engine, ids) == expected));  // too long to print
-    }
+    CAPTURE(isa);
+    const Engine engine(odd_model(), {.threads = 3});
+    CHECK((report_of(engine, ids) == expected));  // too long to print
   }
   force_isa(before);
 }

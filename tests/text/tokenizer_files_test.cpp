@@ -95,12 +95,9 @@ TEST_CASE("the smallest tokenizers load under each of the supported file names")
 }
 
 TEST_CASE("merges.txt is read with or without a header, with either end of line") {
-  for (const char* merges : {"a b", "a b\n", "#version: 0.2\na b", "a b\r\n", "\n\na b\n\n",
+  for (const char* merges : {"a b", "a b\r\n", "\n\na b \t\n \n",
                              "#version: 0.2 - Trained by `huggingface/tokenizers`\r\na b\r\n",
-                             "\xef\xbb\xbf#version: 0.2\na b",
-                             "\xef\xbb\xbf"
-                             "a b",
-                             "a b \t\n \n"}) {
+                             "\xef\xbb\xbf#version: 0.2\na b"}) {
     CAPTURE(merges);
     CHECK(load({{"vocab.json", kVocab}, {"merges.txt", merges}}).encode("aab") ==
           std::vector<TokenId>{0, 2});
@@ -150,7 +147,6 @@ TEST_CASE("refused: a path that does not lead to a folder, with the true cause",
 TEST_CASE("refused: a vocabulary that is no object of different tokens with different ids") {
   const std::pair<std::string, const char*> cases[] = {
       {"{}", ": the vocabulary is empty"},
-      {"[]", " is an array; expected an object"},
       {"", ": invalid JSON at column 1"},
       {R"({"a": 0, "a": 1})", ": the token 'a' appears twice"},
       {R"({"\u0120a": 3, "b": 3})", ": the tokens ' a' and 'b' have the same id, 3"},
@@ -158,20 +154,18 @@ TEST_CASE("refused: a vocabulary that is no object of different tokens with diff
       {"{\"\\u001b[31m\": -1}", ": the id of '\\x1b[31m' is"},
   };
   for (const auto& [text, fact] : cases) refused_file("vocab.json", text, fact);
-  for (const std::string id : {"1048576", "2147483648", "18446744073709551615", "1.0", "1e3",
-                               "99999999999999999999", "null", "true", "\"1\"", "{}", "[0]"}) {
+  for (const std::string id :
+       {"1048576", "2147483648", "18446744073709551615", "99999999999999999999", "1.0", "\"1\""}) {
     refused_file("vocab.json", R"({"a": )" + id + "}", ": the id of 'a' is ");
   }
 }
 
 TEST_CASE("refused: merges that are no pairs of tokens of the vocabulary") {
   refused_file("merges.txt", "#version: 0.2\na\n", ": line 2: expected two tokens");
-  for (const char* line : {"a b c", "a  b", " a b", "a ", " b", "a\tb"}) {
+  for (const char* line : {"a b c", "a  b", " b", "a\tb"}) {
     refused_file("merges.txt", line, ": line 1: expected two tokens");
   }
-  for (const char* line : {"a \xff", "a \xe4\xb8\xad", "a \xc4"}) {
-    refused_file("merges.txt", line, ": merge 1, 'a' with '\\x");
-  }
+  refused_file("merges.txt", "a \xff", ": merge 1, 'a' with '\\x");
   refused_file("merges.txt", "a b\nb c\n", ": merge 2, 'b' with 'c'");
   refused({{"vocab.json", kVocab}, {"merges.txt", "c a\n"}}, "found 'c'");
   refused({{"vocab.json", kVocab}, {"merges.txt", "b a\n"}}, "found 'ba'");
@@ -181,14 +175,10 @@ TEST_CASE("refused: sizes past the limits") {
   std::string merges;
   for (int i = 0; i <= 1 << 20; ++i) merges += "a b\n";
   refused_file("merges.txt", merges, ": expected at most 1048576 merges");
-  const std::string long_token(1025, 'x');
-  check_refused(
-      [&] {
-        (void)load({{"vocab.json", kVocab},
-                    {"merges.txt", kMerges},
-                    {"added_tokens.json", R"({")" + long_token + R"(": 3})"}});
-      },
-      {"added_tokens.json", "has 1025 bytes"});
+  const std::string long_token = R"({")" + std::string(1025, 'x') + R"(": 3})";
+  const Files long_files = {
+      {"vocab.json", kVocab}, {"merges.txt", kMerges}, {"added_tokens.json", long_token}};
+  check_refused([&] { (void)load(long_files); }, {"added_tokens.json", "has 1025 bytes"});
   refused({{"vocab.json", R"({"a": 0, "b": 1048575})"},
            {"merges.txt", ""},
            {"special_tokens_map.json", R"({"pad_token": "x"})"}},
@@ -224,7 +214,6 @@ TEST_CASE("refused with key and value: a tokenizer.json of a kind that is not im
       {
           {"/version", "2.0", "version is '2.0'"},
           {"/model/type", "WordPiece", "model: type is 'WordPiece'"},
-          {"/model/type", "WordLevel", "model: type is 'WordLevel'"},
           {"/model/continuing_subword_prefix", "##", "model: continuing_subword_prefix is '##'"},
           {"/model/byte_fallback", true, "model: byte_fallback is true"},
           {"/model/dropout", 0.1, "model: dropout is 0.1"},
@@ -251,7 +240,6 @@ TEST_CASE("refused with key and value: an invalid tokenizer.json") {
       {
           {"/version", 1, "version is 1"},
           {"/model", kRemoved, "model is missing"},
-          {"/model/vocab", kRemoved, "model: vocab is missing"},
           {"/model/merges", kRemoved, "model: merges is missing"},
           {"/model/merges", json::array({"a b", "b a"}), "merge 2, 'b' with 'a'"},
           {"/model/unk_token", "<unk>", "model: unk_token is '<unk>'"},
@@ -262,8 +250,7 @@ TEST_CASE("refused with key and value: an invalid tokenizer.json") {
       ErrorCode::invalid_file);
 
   for (const char* merge :
-       {"7", R"("ab")", "{}", "[]", R"(["a"])", R"(["a", "b", "ab"])", R"(["a", 1])", R"([1, "b"])",
-        R"(["a", ""])", R"(["a", ["b"]])", R"([{}, "b"])"}) {
+       {"7", R"("ab")", "{}", R"(["a"])", R"(["a", "b", "ab"])", R"(["a", 1])", R"(["a", ""])"}) {
     refused_patches({{"/model/merges", json::array({"a b", json::parse(merge)}),
                       "model.merges[1]: expected \"left right\""}},
                     ErrorCode::invalid_file);
