@@ -3,17 +3,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <optional>
-#include <string>
-
 #include "base/mapped_file.h"
 #include "base/new_file.h"
-#include "support/catch.h"
-#include "support/refusal.h"
 #include "support/resident_file_bytes.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::files_posix_test {
 

@@ -1,14 +1,6 @@
 // Tests how files are mapped and read, which names of directories save_quantized writes to (and
 // that require_new_directory gives the same answer beforehand), and that paths with a NUL byte are
 // refused everywhere.
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iterator>
-#include <optional>
-#include <string>
-
 #include "base/checked_math.h"
 #include "base/file_source.h"
 #include "base/mapped_file.h"
@@ -17,9 +9,7 @@
 #include "gpt2/model_files.h"
 #include "gpt2/tokenizer.h"
 #include "support/alphabet_model.h"
-#include "support/catch.h"
-#include "support/refusal.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::files_test {
 

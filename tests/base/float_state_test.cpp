@@ -3,11 +3,6 @@
 // Programs change it for audio or for interval arithmetic, or they load a library that was linked
 // with -ffast-math and changes it.
 #include <cfenv>
-#include <cstdint>
-#include <map>
-#include <random>
-#include <string>
-#include <vector>
 
 #include "base/hash.h"
 #include "gpt2/beam_search.h"
@@ -17,10 +12,9 @@
 #include "gpt2/sampler.h"
 #include "gpt2/score.h"
 #include "gpt2/session.h"
-#include "support/catch.h"
 #include "support/passes.h"
 #include "support/safetensors_writer.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -7,16 +7,13 @@
 
 #include <atomic>
 #include <csignal>
-#include <span>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "base/team.h"
 #include "cli/bench/random_model.h"
 #include "gpt2/session.h"
-#include "support/catch.h"
 #include "support/passes.h"
+#include "support/test.h"
 
 namespace gpt2::test::fork_test {
 

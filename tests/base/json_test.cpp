@@ -2,19 +2,13 @@
 // the text of errors, in which any file may have its say.
 #include "base/json.h"
 
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "base/fail.h"
 #include "base/json_text.h"
-#include "gpt2/error.h"
 #include "gpt2/model.h"
 #include "gpt2/tokenizer.h"
-#include "support/catch.h"
-#include "support/refusal.h"
+#include "support/test.h"
 
 namespace gpt2::test::json_test {
 

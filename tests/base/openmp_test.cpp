@@ -4,18 +4,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <set>
 #include <thread>
-#include <vector>
 
 #include "base/team.h"
 #include "gpt2/generate.h"
 #include "gpt2/session.h"
 #include "support/bundled_model.h"
-#include "support/catch.h"
+#include "support/test.h"
 
 using namespace gpt2;
 using namespace gpt2::test;

@@ -3,9 +3,8 @@
 #include <atomic>
 #include <numeric>
 #include <thread>
-#include <vector>
 
-#include "support/catch.h"
+#include "support/test.h"
 
 namespace gpt2::test::team_test {
 

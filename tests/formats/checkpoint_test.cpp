@@ -1,16 +1,10 @@
 // Tests which files a model's path stands for, and the shards of an index.
 #include "formats/checkpoint.h"
 
-#include <filesystem>
-#include <string>
-#include <utility>
-
 #include "formats/model_files.h"
 #include "gpt2/model.h"
 #include "support/bytes.h"
-#include "support/catch.h"
-#include "support/refusal.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::checkpoint_test {
 

@@ -1,12 +1,6 @@
 // Tests models and tokenizers that are loaded from memory: they compute the same bits as the ones
 // loaded from the directory, and use the caller's bytes in place.
-#include <algorithm>
-#include <cstring>
 #include <deque>
-#include <filesystem>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "base/file_source.h"
 #include "gpt2/model.h"
@@ -14,10 +8,9 @@
 #include "gpt2/session.h"
 #include "gpt2/tokenizer.h"
 #include "model/transformer.h"
-#include "support/catch.h"
 #include "support/golden.h"
 #include "support/passes.h"
-#include "support/refusal.h"
+#include "support/test.h"
 
 namespace gpt2::test::memory_file_test {
 

@@ -1,12 +1,8 @@
 #include "formats/pickle.h"
 
-#include <string>
-#include <utility>
-
 #include "base/fail.h"
 #include "support/bytes.h"
-#include "support/catch.h"
-#include "support/refusal.h"
+#include "support/test.h"
 #include "support/torch_file.h"
 
 namespace gpt2::test::pickle_test {
@@ -120,6 +116,16 @@ TEST_CASE("tensors, parameters and storages are read as descriptions") {
     CHECK(storage.items[4]->integer == 6);
     CHECK(pickle.root->items[1]->integer == 1);
   }
+}
+
+TEST_CASE("attributes of a dict (BUILD) are ignored") {
+  const std::string bytes =
+      kProto2 + py_dict({{"a", "K\1"}}) + "}" + py_text("_metadata") + py_dict({}) + "sb.";
+  const Pickle pickle(as_bytes(bytes), 0, "f");
+  CHECK(pickle.root->kind == Kind::dict);
+  REQUIRE(pickle.root->find("a") != nullptr);
+  CHECK(pickle.root->find("a")->integer == 1);
+  CHECK(pickle.root->find("_metadata") == nullptr);
 }
 
 TEST_CASE("every type of storage that a state_dict can have is known") {

@@ -1,15 +1,9 @@
 #include "formats/pytorch.h"
 
-#include <cstring>
-#include <filesystem>
-#include <string>
-
 #include "base/fail.h"
 #include "formats/checkpoint.h"
 #include "support/bytes.h"
-#include "support/catch.h"
-#include "support/refusal.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 #include "support/torch_file.h"
 
 namespace gpt2::test::pytorch_test {

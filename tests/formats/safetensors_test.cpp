@@ -1,15 +1,10 @@
 #include "formats/safetensors.h"
 
-#include <cstdint>
-#include <cstring>
-#include <string>
-
 #include "base/file_source.h"
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "support/bytes.h"
-#include "support/catch.h"
-#include "support/refusal.h"
+#include "support/test.h"
 
 namespace gpt2::test::safetensors_test {
 

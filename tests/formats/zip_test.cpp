@@ -1,10 +1,7 @@
 #include "formats/zip.h"
 
-#include <string>
-
 #include "support/bytes.h"
-#include "support/catch.h"
-#include "support/refusal.h"
+#include "support/test.h"
 #include "support/torch_file.h"
 
 namespace gpt2::test::zip_test {

@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <cstring>
 #include <new>
 
 #include "fuzz_tokenizer.h"
 #include "gpt2/model.h"
 #include "gpt2/session.h"
+#include "support/passes.h"
 
 // Fuzzes a whole model directory. An input is several files, each after a line "%%% NAME". The
 // target does everything that a user may do with such a directory.
@@ -62,11 +62,6 @@ std::vector<float> logits_of(const Model& model) {
   return {logits.begin(), logits.end()};
 }
 
-// Compares bit by bit, because NaNs must have the same bits too.
-bool is_same(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
 std::vector<float> logits_as(const fs::path& path, WeightType type) {
   return logits_of(Model::load(path, {.dtype = type}));
 }
@@ -76,7 +71,7 @@ void use_quantized(const fs::path& path, const fs::path& saved, WeightType type)
   const Model model = Model::load(path, {.dtype = type});
   fs::remove_all(saved);
   save_quantized(model, path, saved, [](double) {});
-  if (!is_same(logits_as(saved, type), logits_of(model))) __builtin_trap();
+  if (!test::same_bits(logits_as(saved, type), logits_of(model))) __builtin_trap();
 }
 
 void use_tokenizer(const fs::path& directory) {
@@ -108,7 +103,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   expect_answer_or_no_memory([&] { stored = logits_as(path, WeightType::stored); });
   expect_answer_or_no_memory([&] {  // widening is exact, so nothing may change
     const std::vector<float> widened = logits_as(path, WeightType::f32);
-    if (!stored.empty() && !is_same(widened, stored)) __builtin_trap();
+    if (!stored.empty() && !test::same_bits(widened, stored)) __builtin_trap();
   });
   for (const WeightType type : {WeightType::f16, WeightType::bf16}) {
     expect_answer_or_no_memory([&] { static_cast<void>(logits_as(path, type)); });

@@ -3,23 +3,17 @@
 // threads.
 #include "gpt2/inspect.h"
 
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "gpt2/runtime.h"
 #include "requests/answer/inspection.h"
 #include "requests/run/calls.h"
-#include "support/catch.h"
 #include "support/golden.h"
 #include "support/is_slow.h"
 #include "support/passes.h"
-#include "support/refusal.h"
 #include "support/seen.h"
+#include "support/test.h"
 
 namespace gpt2::test::inspect_test {
 

@@ -1,17 +1,8 @@
 // Tests changes of a pass by name: each gives the logits of a pass whose values are set by hand.
 #include "gpt2/pass_change.h"
 
-#include <algorithm>
-#include <functional>
-#include <set>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "support/catch.h"
 #include "support/passes.h"
-#include "support/refusal.h"
+#include "support/test.h"
 
 namespace gpt2::test::pass_change_test {
 

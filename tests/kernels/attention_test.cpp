@@ -1,10 +1,9 @@
 // Tests causal attention, bit for bit against the rules of kernels.h.
-#include <cstdint>
 #include <deque>
 #include <type_traits>
 
-#include "support/catch.h"
 #include "support/kernel_test.h"
+#include "support/test.h"
 
 namespace gpt2::test::attention_test {
 

@@ -2,12 +2,8 @@
 // library the process uses first must either work, if it needs no kernels, or throw an Error that
 // explains the problem. The process must never be terminated.
 #include <cstdlib>
-#include <filesystem>
-#include <string>
-#include <vector>
 
 #include "gpt2/config.h"
-#include "gpt2/error.h"
 #include "gpt2/generate.h"
 #include "gpt2/layer_norm.h"
 #include "gpt2/model.h"
@@ -16,8 +12,7 @@
 #include "gpt2/session.h"
 #include "gpt2/tokenizer.h"
 #include "support/alphabet_model.h"
-#include "support/catch.h"
-#include "support/refusal.h"
+#include "support/test.h"
 
 using namespace gpt2;
 

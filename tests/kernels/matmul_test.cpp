@@ -1,8 +1,8 @@
 // Tests matrix products with f32, f16 and bf16 weights, bit for bit against the rules of kernels.h
 // on every instruction set.
-#include "support/catch.h"
 #include "support/is_slow.h"
 #include "support/kernel_test.h"
+#include "support/test.h"
 
 namespace gpt2::test::matmul_test {
 

@@ -1,7 +1,7 @@
 // Tests int8 and int4: quantizing weights, quantizing rows, and the products of both.
 #include "model/weight.h"
-#include "support/catch.h"
 #include "support/kernel_test.h"
+#include "support/test.h"
 
 namespace gpt2::test::quantized_test {
 

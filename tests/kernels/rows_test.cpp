@@ -2,15 +2,11 @@
 // and gumbel; the loops that measure the speed of memory; and which instruction set is used.
 #include <array>
 #include <cstdlib>
-#include <limits>
-#include <string>
 
-#include "gpt2/error.h"
 #include "gpt2/runtime.h"
 #include "kernels/kernels.h"
-#include "support/catch.h"
 #include "support/kernel_test.h"
-#include "support/refusal.h"
+#include "support/test.h"
 
 namespace gpt2::test::rows_test {
 

@@ -1,8 +1,7 @@
 // Checks the error bounds that kernels/vec_math.h states against double precision, over dense
 // ranges, and that the bits are the same on every instruction set.
-
-#include "support/catch.h"
 #include "support/kernel_test.h"
+#include "support/test.h"
 
 namespace gpt2::test::vec_math_test {
 

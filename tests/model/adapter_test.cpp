@@ -1,12 +1,5 @@
 // Tests what loading_test, which compares the logits, does not show of LoRA adapters of PEFT.
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "base/file_source.h"
 #include "base/mapped_file.h"
@@ -19,11 +12,9 @@
 #include "model/loading/adapter_settings.h"
 #include "support/bundled_model.h"
 #include "support/bytes.h"
-#include "support/catch.h"
 #include "support/passes.h"
-#include "support/refusal.h"
 #include "support/safetensors_writer.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::adapter_test {
 
@@ -124,11 +115,13 @@ TEST_CASE("patterns of modules match as in PEFT") {
            {"h.1.mlp.c_proj", "transformer.h.1.mlp.c_proj", true},
            {"1.mlp.c_proj", "transformer.h.11.mlp.c_proj", false},
            {"^h.1.mlp.c_proj", "transformer.h.1.mlp.c_proj", false},
+           {"^transformer\\.h\\.1\\.mlp\\.c_proj", "transformer.h.1.mlp.c_proj", true},
            {"h\\.\\d+\\.attn\\.c_proj", "transformer.h.23.attn.c_proj", true},
            {"h\\.\\d\\.attn\\.c_proj", "transformer.h.23.attn.c_proj", false},
            {"h.1.*c_fc|lm_head", "transformer.h.1.mlp.c_fc", true},
            {"h.1.*c_fc|lm_head", "lm_head", true},
            {"^h.1.*c_fc|lm_.*", "lm_head", true},
+           {"^h.1.*c_fc|^head", "lm_head", false},
            {"a*.*c+_fc", "transformer.h.3.mlp.cc_fc", true},
            {"c+c_fc", "transformer.h.3.mlp.c_fc", false},
            {"h\\.[0-1]\\.attn\\.c_attn", "transformer.h.1.attn.c_attn", true},
@@ -368,6 +361,7 @@ TEST_CASE("an adapter beside a whole model is used if it is named, and shown if 
   CHECK(logits_of(model) == plain);
   REQUIRE(model.description().warnings.size() == 1);
   CHECK(model.description().warnings[0].find("adapter_config.json") != std::string::npos);
+  CHECK(logits_of(Model::load(directory.path(), {.base = kBase.string()})) == adapted);
   const fs::path file = directory.path() / "adapter_model.safetensors";
   CHECK(logits_of(Model::load(file, {.base = kBase.string()})) == adapted);
   CHECK(logits_of(Model::load(file)) == adapted);

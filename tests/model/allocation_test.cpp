@@ -1,9 +1,5 @@
 // Forward passes and draws must not allocate memory in any way.
-#include <algorithm>
-#include <cstddef>
 #include <new>
-#include <span>
-#include <vector>
 
 #include "cli/bench/random_model.h"
 #include "gpt2/generate.h"
@@ -11,8 +7,8 @@
 #include "gpt2/session.h"
 #include "model/engine_impl.h"
 #include "support/allocation_hooks.h"
-#include "support/catch.h"
 #include "support/passes.h"
+#include "support/test.h"
 
 using namespace gpt2;
 using namespace gpt2::test;

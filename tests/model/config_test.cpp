@@ -1,12 +1,6 @@
 #include "gpt2/config.h"
 
-#include <algorithm>
-#include <filesystem>
-#include <string>
-
-#include "support/catch.h"
-#include "support/refusal.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::config_test {
 

@@ -1,37 +1,26 @@
 // Tests observers that change what a pass computes: compares them with passes over other
 // texts, and checks that a change has the same bits for any division of the text, number of threads
 // and instruction set.
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <set>
-#include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "gpt2/embed.h"
 #include "gpt2/observer.h"
 #include "gpt2/runtime.h"
 #include "model/engine_impl.h"
 #include "model/transformer.h"
-#include "support/catch.h"
 #include "support/passes.h"
-#include "support/refusal.h"
 #include "support/seen.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::intervention_test {
 
 namespace {
 
-using Wants = std::function<bool(Observed, std::size_t)>;
 using Change = std::function<void(const Intervention&)>;
 
 constexpr std::size_t kLayers = 3, kHeads = 5, kHeadDim = 9, kEmbd = kHeads * kHeadDim;
 
-Wants only(Observed what, std::size_t layer) {
+std::function<bool(Observed, std::size_t)> only(Observed what, std::size_t layer) {
   return [=](Observed a, std::size_t b) { return a == what && b == layer; };
 }
 
@@ -92,12 +81,6 @@ void shake(const Intervention& values) {
   }
 }
 
-std::vector<Observed> all_places() {
-  std::vector<Observed> places;
-  for (std::size_t i = 0; i < kObservedCount; ++i) places.push_back(static_cast<Observed>(i));
-  return places;
-}
-
 }  // namespace
 
 TEST_CASE("an observer that changes no value changes no bit") {
@@ -129,7 +112,8 @@ TEST_CASE("an observer that changes no value changes no bit") {
 TEST_CASE("patching a text with its own activations changes no bit") {
   const Result own = run(text(), {});
   const Result other = run(text(6), {});
-  for (const Observed what : all_places()) {
+  for (std::size_t i = 0; i < kObservedCount; ++i) {
+    const auto what = static_cast<Observed>(i);
     CAPTURE(static_cast<int>(what));
     const auto here = [=](Observed place, std::size_t) { return place == what; };
     const Result same = run(text(), {.change = patch(own.seen), .changes = here});

@@ -1,14 +1,9 @@
 // Tests how keys and values are held: as f32 exactly, and as f16 rounded as KVType says.
 #include "model/kv_cache.h"
 
-#include <cmath>
-#include <random>
-#include <vector>
-
-#include "gpt2/error.h"
 #include "gpt2/session.h"
 #include "gpt2/types.h"
-#include "support/catch.h"
+#include "support/test.h"
 #include "tensor/float16.h"
 
 namespace gpt2::test::kv_cache_test {

@@ -1,17 +1,8 @@
 // Compares LayerNorm with torch's outputs and with its own promises.
 #include "gpt2/layer_norm.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <random>
-#include <utility>
-#include <vector>
-
-#include "gpt2/error.h"
-#include "support/catch.h"
 #include "support/golden.h"
-#include "support/refusal.h"
+#include "support/test.h"
 
 namespace gpt2::test::layer_norm_test {
 

@@ -1,21 +1,13 @@
 // Loads the checkpoints of tests/data/oracle/loading (names with prefixes, tied heads, pickles with
 // other objects, files of other programs) and the adapters of tests/data/oracle/adapters and
 // tests/data/oracle/today/adapters.
-#include <algorithm>
 #include <cctype>
-#include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "gpt2/error.h"
 #include "gpt2/session.h"
-#include "support/catch.h"
 #include "support/golden.h"
 #include "support/passes.h"
+#include "support/test.h"
 
 namespace gpt2::test::loading_test {
 

@@ -1,25 +1,16 @@
 // Tests Model::load: the description of a model, and the files that nanoGPT writes.
 #include "gpt2/model.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <iterator>
-#include <span>
 #include <stdexcept>
-#include <string>
 
 #include "formats/checkpoint.h"
 #include "formats/safetensors.h"
 #include "gpt2/session.h"
 #include "model/loading/loading.h"
-#include "support/catch.h"
 #include "support/golden.h"
 #include "support/passes.h"
-#include "support/refusal.h"
 #include "support/resident_file_bytes.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 #include "support/torch_file.h"
 
 namespace gpt2::test::model_test {

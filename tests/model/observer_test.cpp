@@ -3,20 +3,14 @@
 // division of the text, number of threads and instruction set.
 #include "gpt2/observer.h"
 
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
 #include <numbers>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "model/transformer.h"
-#include "support/catch.h"
 #include "support/golden.h"
 #include "support/passes.h"
-#include "support/refusal.h"
 #include "support/seen.h"
+#include "support/test.h"
 
 namespace gpt2::test::observer_test {
 

@@ -3,19 +3,13 @@
 // The model has random weights, and its sizes are not multiples of any vector or tile. The pins are
 // hashes of our own output: they show that bits have changed, also between machines (tools/test.sh
 // --aarch64 compares them on Arm). That the numbers are right is shown by oracle_test.
-#include <iterator>
-#include <limits>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "base/hash.h"
 #include "cli/bench/random_model.h"
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
-#include "support/catch.h"
 #include "support/is_slow.h"
 #include "support/passes.h"
+#include "support/test.h"
 
 namespace gpt2::test::one_answer_test {
 

@@ -1,16 +1,9 @@
 // Compares the whole model with HuggingFace's own outputs, for every folder that oracle_cases()
 // finds. embed_test compares the hidden states.
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <string>
-#include <vector>
-
-#include "gpt2/error.h"
 #include "gpt2/session.h"
-#include "support/catch.h"
 #include "support/golden.h"
 #include "support/passes.h"
+#include "support/test.h"
 
 namespace gpt2::test::oracle_test {
 

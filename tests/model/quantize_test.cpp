@@ -3,10 +3,9 @@
 #include "model/weight.h"
 
 #include <array>
-#include <limits>
 
-#include "support/catch.h"
 #include "support/kernel_test.h"
+#include "support/test.h"
 
 namespace gpt2::test::quantize_test {
 

@@ -2,17 +2,11 @@
 // a pass, and each must get the same logits, bit for bit, as it gets alone. Under ASan and TSan,
 // this also finds passes that write past the end of a buffer or before the other threads have
 // finished with it.
-#include <algorithm>
-#include <random>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "cli/bench/random_model.h"
 #include "gpt2/session.h"
-#include "support/catch.h"
 #include "support/is_slow.h"
 #include "support/passes.h"
+#include "support/test.h"
 
 namespace gpt2::test::ragged_test {
 

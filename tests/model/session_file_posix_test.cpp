@@ -3,37 +3,20 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include <filesystem>
-#include <iterator>
-#include <string>
-
 #include "base/file_source.h"
-#include "cli/bench/random_model.h"
 #include "gpt2/session.h"
-#include "support/catch.h"
 #include "support/passes.h"
-#include "support/refusal.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::session_file_posix_test {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-const Model& model() {
-  static const Model made = random_model(
-      {.vocab_size = 53, .n_positions = 1100, .n_embd = 18, .n_layer = 2, .n_head = 2}, {});
-  return made;
-}
-
-}  // namespace
-
 TEST_CASE("a file that cannot be written is named, and leaves nothing") {
   const TemporaryDirectory directory;
   const fs::path root = directory.path();
-  Session session(model());
-  session.forward(random_tokens(model(), 300, 1));
+  Session session(odd_model());
+  session.forward(random_tokens(odd_model(), 300, 1));
   const auto count = [&] { return std::distance(fs::directory_iterator(root), {}); };
   const std::pair<fs::path, std::string> cases[] = {{"", "empty"},
                                                     {std::string("a\0b", 3), "NUL"},
@@ -67,11 +50,11 @@ TEST_CASE("a file that is there is replaced, through a link too") {
   const TemporaryDirectory directory;
   const fs::path real = directory.write("real", "what was there");
   fs::create_symlink("real", directory.path() / "link");
-  Session session(model());
-  session.forward(random_tokens(model(), 3, 1));
+  Session session(odd_model());
+  session.forward(random_tokens(odd_model(), 3, 1));
   save_session(session, directory.path() / "link");
   CHECK(fs::is_symlink(directory.path() / "link"));
-  CHECK(load_session(Engine(model()), real).position() == 3);
+  CHECK(load_session(Engine(odd_model()), real).position() == 3);
   CHECK(std::distance(fs::directory_iterator(directory.path()), {}) == 2);
 }
 

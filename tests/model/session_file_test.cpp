@@ -3,26 +3,14 @@
 // random damage.
 #include "support/session_file.h"
 
-#include <algorithm>
-#include <cstring>
-#include <filesystem>
-#include <functional>
-#include <iterator>
-#include <random>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "base/file_source.h"
 #include "cli/bench/random_model.h"
 #include "formats/safetensors.h"
 #include "gpt2/session.h"
 #include "model/engine_impl.h"
 #include "support/bytes.h"
-#include "support/catch.h"
 #include "support/passes.h"
-#include "support/refusal.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::session_file_test {
 

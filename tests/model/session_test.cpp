@@ -1,18 +1,10 @@
 // Tests that a token's logits depend, bit for bit, only on the tokens up to and including it.
 #include "gpt2/session.h"
 
-#include <algorithm>
-#include <filesystem>
-#include <functional>
-#include <string>
-#include <vector>
-
-#include "gpt2/error.h"
 #include "gpt2/generate.h"
 #include "model/engine_impl.h"
-#include "support/catch.h"
 #include "support/passes.h"
-#include "support/refusal.h"
+#include "support/test.h"
 
 namespace gpt2::test::session_test {
 

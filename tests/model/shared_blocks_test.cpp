@@ -1,21 +1,13 @@
 // Tests sessions that share the blocks of keys and values of their common tokens. Whatever happens
 // to one of them, each must behave, bit for bit, as if it had computed all its tokens itself.
-#include <algorithm>
-#include <optional>
-#include <random>
-#include <span>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "cli/bench/random_model.h"
-#include "gpt2/error.h"
 #include "gpt2/session.h"
 #include "model/engine_impl.h"
-#include "support/catch.h"
 #include "support/is_slow.h"
 #include "support/passes.h"
-#include "support/refusal.h"
+#include "support/test.h"
 
 namespace gpt2::test::shared_blocks_test {
 

@@ -1,17 +1,11 @@
 // Tests that an engine chooses walks while it runs, and that the choice changes no bit; and the
 // contest between ways to do the same work, with times that the test makes up.
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <random>
-#include <vector>
-
 #include "gpt2/engine.h"
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
 #include "model/contest.h"
 #include "support/bundled_model.h"
-#include "support/catch.h"
+#include "support/test.h"
 
 namespace gpt2::test::walk_choices_test {
 
@@ -138,6 +132,14 @@ TEST_CASE("a contest compares only runs of the same size") {
   }
   CHECK(contest.best() == 1);
   CHECK(std::abs(contest.gain() - 2.0) < 1e-12);
+
+  Contest without_pairs(2);
+  for (std::size_t run = 0; run < 1000; ++run) {
+    const std::size_t size = 1 + run % 2;
+    without_pairs.is_timed() ? without_pairs.end_timed(run % 2 == 0 ? 1.0 : 0.1, size)
+                             : without_pairs.end();
+  }
+  CHECK(without_pairs.best() == 0);
 }
 
 }  // namespace gpt2::test::walk_choices_test

@@ -2,15 +2,9 @@
 // loaded, which quantize_test compares with their definition.
 #include "model/loading/weight_stream.h"
 
-#include <algorithm>
-#include <filesystem>
-#include <string>
-#include <vector>
-
 #include "base/mapped_file.h"
 #include "gpt2/model.h"
-#include "support/catch.h"
-#include "support/refusal.h"
+#include "support/test.h"
 
 namespace gpt2::test::weight_stream_test {
 

@@ -2,16 +2,7 @@
 // between neighbours.
 #include "gpt2/tensor.h"
 
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "support/catch.h"
-#include "support/refusal.h"
+#include "support/test.h"
 #include "tensor/dtype.h"
 #include "tensor/float16.h"
 

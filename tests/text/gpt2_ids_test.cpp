@@ -1,13 +1,9 @@
 // Tests GPT-2's own token ids. GPT-2's vocabulary is not part of the repository, so the test uses
 // only the part of it that some texts need. tools/make_gpt2_subset.py explains why such a part is
 // enough for a true check.
-#include <string>
-#include <vector>
-
 #include "gpt2/tokenizer.h"
 #include "support/alphabet_model.h"
-#include "support/catch.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 #include "support/tokenizer_cases.h"
 
 namespace gpt2::test::gpt2_ids_test {

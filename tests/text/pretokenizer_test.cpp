@@ -1,13 +1,11 @@
 #include "text/tokenizer_impl.h"
 
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include <utf8proc.h>
 
 #include "base/utf8.h"
-#include "support/catch.h"
+#include "support/test.h"
 #include "support/tokenizer_cases.h"
 
 namespace gpt2::test::pretokenizer_test {

@@ -1,10 +1,7 @@
 // The reader of spiece.model, SentencePiece's normalization, and its models Unigram and BPE.
-#include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "support/catch.h"
-#include "support/refusal.h"
+#include "support/test.h"
 #include "support/tokenizer_cases.h"
 #include "text/tokenizer_impl.h"
 

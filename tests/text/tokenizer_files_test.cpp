@@ -1,11 +1,8 @@
 // Tests what the files of a tokenizer may contain: real folders load, and every kind of error is
 // refused with a message that names it.
 #include "base/fail.h"
-#include "gpt2/error.h"
 #include "gpt2/tokenizer.h"
-#include "support/catch.h"
-#include "support/refusal.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 #include "support/tokenizer_cases.h"
 
 namespace gpt2::test::tokenizer_files_test {

@@ -1,11 +1,7 @@
 // Compares all kinds of tokenizers with HuggingFace's tokenizers and SentencePiece, whose results
 // are in tests/data/oracle/tokenizers, and reads nanoGPT's meta.pkl.
-#include <fstream>
-
 #include "gpt2/tokenizer.h"
-#include "support/catch.h"
-#include "support/refusal.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 #include "support/tokenizer_cases.h"
 #include "support/torch_file.h"
 

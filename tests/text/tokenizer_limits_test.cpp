@@ -1,14 +1,8 @@
 // Tests what a tokenizer cannot do: encode some texts, and match some models.
-#include <map>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
-#include "gpt2/error.h"
 #include "gpt2/tokenizer.h"
-#include "support/catch.h"
-#include "support/refusal.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 #include "support/tokenizer_cases.h"
 
 namespace gpt2::test::tokenizer_limits_test {

@@ -3,12 +3,8 @@
 #include "gpt2/tokenizer.h"
 
 #include <ctime>
-#include <random>
 
-#include "gpt2/error.h"
-#include "support/catch.h"
-#include "support/refusal.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 #include "support/tokenizer_cases.h"
 
 namespace gpt2::test::tokenizer_test {

@@ -1,10 +1,8 @@
 // Compares the token ids with GPT-2's own vocabulary to those of HuggingFace.
 #include <cstdlib>
-#include <sstream>
 
 #include "gpt2/tokenizer.h"
-#include "support/catch.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 #include "support/tokenizer_cases.h"
 
 namespace gpt2::test::tokenizer_vectors_test {
