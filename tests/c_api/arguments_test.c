@@ -302,8 +302,8 @@ static void test_runs(void) {
   gpt2_run_free(run);
 }
 
-// Every function that takes JSON names the member that is wrong, and refuses those it does not
-// know.
+// Every function that takes JSON refuses a member that it does not know, and names one that is
+// wrong. tests/requests has what is wrong in a request.
 static void test_json(void) {
   const gpt2_ids text = {ids, 2};
   float vector[1024];
@@ -317,7 +317,6 @@ static void test_json(void) {
 #define LOAD_WITH(json, text) \
   REFUSED_NEW(loaded, gpt2_model_load(MODEL, json, NULL, NULL, &loaded), text)
   LOAD_WITH("{\"dtype\": \"int9\"}", "dtype");
-  LOAD_WITH("{\"dtype\": 8}", "dtype");
   LOAD_WITH("{\"type\": \"int8\"}", "type");
   LOAD_WITH("[]", "object");
   LOAD_WITH("{\"dtype\": \"int8\"", "options");
@@ -339,26 +338,13 @@ static void test_json(void) {
   REFUSED(gpt2_embed(model, NULL, &text, 1, json, NULL, NULL, vector), name)
   EMBED_WITH("{\"pooling\": \"max\"}", "mean or last");
   EMBED_WITH("{\"layer\": 1.5}", "1.5");
-#define SAMPLER_WITH(json, name) \
-  REFUSED_NEW(sampler, gpt2_sampler_new(json, 3, NULL, NULL, &sampler), name)
-  SAMPLER_WITH("{\"temperature\": -1}", "temperature");
-  SAMPLER_WITH("{\"temprature\": 1}", "temprature");
+  REFUSED_NEW(sampler, gpt2_sampler_new("{\"temprature\": 1}", 3, NULL, NULL, &sampler),
+              "temprature");
 #define SCHEDULER_WITH(json, name) \
   REFUSED_NEW(other, gpt2_scheduler_new(model, NULL, json, &other), name)
   SCHEDULER_WITH("{\"max_sequences\": 0}", "max_sequences");
   SCHEDULER_WITH("{\"sequences\": 1}", "sequences");
-#define RUN_WITH(kind, json, name) \
-  REFUSED_NEW(run, gpt2_run_new(scheduler, tokenizer, kind, json, NULL, &run), name)
-  RUN_WITH("generate", "{}", "prompt");
-  RUN_WITH("generate", "{\"prompt\": [4096]}", "4096");
-  RUN_WITH("generate", "{\"prompt\": \"x\", \"prompt\": \"y\"}", "prompt");
-  RUN_WITH("generate", "{\"prompt\": \"x\", \"tempature\": 1}", "tempature");
-  RUN_WITH("completions", "{\"prompt\": \"x\", \"hash_logits\": true}", "hash_logits");
-  RUN_WITH("chat", "{\"messages\": []}", "messages");
-  RUN_WITH("embeddings", "{\"input\": \"\"}", "input");
-  RUN_WITH("inspect", "{\"prompt\": \"x\", \"skip_mlp\": [99]}", "skip_mlp");
-  RUN_WITH("score", "{\"texts\": [[1, 4096]]}", "texts[0][1]");
-  RUN_WITH("choices", "{\"context\": \"x\", \"choices\": [\"\"]}", "no tokens");
+  REFUSED_NEW(run, gpt2_run_new(scheduler, tokenizer, "generate", "{}", NULL, &run), "prompt");
   REFUSED_NEW(run,
               gpt2_run_in_session(session, tokenizer, "{\"prompt\": [1], \"n\": 2}", NULL, &run),
               "session");

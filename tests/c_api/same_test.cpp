@@ -140,13 +140,7 @@ TEST_CASE("descriptions are those of C++") {
 
   const json tokens = json_of(gpt2_tokenizer_info, c_tokenizer());
   CHECK(tokens.at("n_tokens") == tokenizer().size());
-  CHECK(tokens.at("end_of_text") == tokenizer().end_of_text().value());
-  const TokenId end = *tokenizer().end_of_text();
-  CHECK(tokens.at("special_ids") == json({end}));
-  CHECK(tokens.at("special_tokens") == json{{"bos_token", end},
-                                            {"eos_token", end},
-                                            {"unk_token", end},
-                                            {"additional_special_tokens", json::array()}});
+  CHECK(tokens.at("special_ids") == json({tokenizer().end_of_text().value()}));
 }
 
 TEST_CASE("a text becomes the same tokens, and these the same text") {
@@ -200,20 +194,6 @@ TEST_CASE("a run without a tokenizer has no text, and a draft changes none of it
   CHECK(again.at("token_ids") == with_text.at("token_ids"));
   CHECK(again.at("stats").at("drafted_tokens") > 0);
   CHECK_FALSE(again.contains("text"));
-}
-
-TEST_CASE("a request without options has the defaults of the command") {
-  const json plain = result_of("generate", {{"prompt", "Once"}, {"max_new_tokens", 9}});
-  Session session(model());
-  const GenerationResult expected =
-      generate(session, tokenizer(), encoded("Once"),
-               {.max_new_tokens = 9, .sampling = {.temperature = 0.8f, .top_k = 40}}, {});
-  CHECK(plain.at(0).at("token_ids") == expected.tokens);
-  CHECK(plain.at(0).at("finish_reason") == name_of(expected.finish_reason));
-  const json chat = result_of("chat", {{"messages", {{{"role", "user"}, {"content", "Hi"}}}}});
-  CHECK(chat.at("choices")[0].at("message").at("role") == "assistant");
-  const json completion = result_of("completions", {{"prompt", "Once"}, {"temperature", 0}});
-  CHECK(completion.at("usage").at("completion_tokens") == 16);
 }
 
 TEST_CASE("sessions give the same logits and hidden states") {
@@ -297,25 +277,22 @@ TEST_CASE("engines give the same bits with any instruction set and number of thr
 
 namespace {
 
-// Everything that an observer was shown.
+// Everything that an observer was shown: what, where and the values, one after another.
 struct Seen {
-  struct Piece {
-    int what;
-    std::size_t layer, head, slice, first, rows, cols;
-    std::vector<float> values;
-    bool operator==(const Piece&) const = default;
-  };
-  std::vector<Piece> pieces;
+  std::size_t pieces = 0;
+  std::vector<float> numbers;
 
   template <class Observation>
   int add(const Observation& seen) {
-    std::vector<float> values;
+    ++pieces;
+    for (const std::size_t number : {static_cast<std::size_t>(seen.what), seen.layer, seen.head,
+                                     seen.slice, seen.first, seen.rows, seen.cols}) {
+      numbers.push_back(static_cast<float>(number));
+    }
     for (std::size_t i = 0; i < seen.rows; ++i) {
       const float* const row = seen.data + i * seen.stride;
-      values.insert(values.end(), row, row + seen.cols);
+      numbers.insert(numbers.end(), row, row + seen.cols);
     }
-    pieces.push_back({static_cast<int>(seen.what), seen.layer, seen.head, seen.slice, seen.first,
-                      seen.rows, seen.cols, std::move(values)});
     return 1;
   }
 };
@@ -361,18 +338,19 @@ TEST_CASE("an observer sees the same pass, and changes it in the same way") {
     forward(slices, observer);
     REQUIRE(gpt2_forward(c_slices, 2, &c_observer) == GPT2_OK);
     CHECK(same_bits(logits, c_logits.data()));
-    CHECK(seen.pieces.size() > 100);
-    CHECK(seen.pieces == c_seen.pieces);
+    CHECK(seen.pieces > 100);
+    REQUIRE(seen.numbers.size() == c_seen.numbers.size());
+    CHECK(same_bits(seen.numbers, c_seen.numbers.data()));
     all_logits.push_back(logits);
 
     c_observer.wants = [](void*, gpt2_observed what, std::size_t layer) {
       return static_cast<int>(what == GPT2_OBSERVED_ATTENTION_WEIGHTS && layer == 1);
     };
-    c_seen.pieces.clear();
+    c_seen = {};
     REQUIRE(gpt2_forward(c_slices, 1, &c_observer) == GPT2_OK);
-    CHECK(c_seen.pieces.size() == model().config().n_head);
-    CHECK(c_seen.pieces.at(0).what == static_cast<int>(Observed::attention_weights));
-    CHECK(c_seen.pieces.at(0).first == once.size());
+    CHECK(c_seen.pieces == model().config().n_head);
+    CHECK(c_seen.numbers.at(0) == static_cast<float>(Observed::attention_weights));
+    CHECK(c_seen.numbers.at(4) == static_cast<float>(once.size()));
   }
   CHECK(all_logits[0] != all_logits[1]);
 }
