@@ -24,6 +24,9 @@ import time
 import unittest
 import urllib.parse
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from server import Server
+
 GPT2, DEPLOY = sys.argv[1], pathlib.Path(sys.argv[2])
 PATIENCE = 60  # seconds for anything that only has to start
 
@@ -56,22 +59,6 @@ def fetch(port, path, body=None):
         return answer.status, json.loads(answer.read())
     finally:
         connection.close()
-
-
-class Server:
-    """A gpt2 serve."""
-
-    def __init__(self, *options, **how):
-        self.process = subprocess.Popen([GPT2, "serve", "--port", "0", *options],
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                        text=True, **how)
-        self.url = self.process.stdout.readline().strip()
-        self.port = urllib.parse.urlparse(self.url).port
-
-    def end(self, by=signal.SIGTERM):
-        self.process.send_signal(by)
-        self.process.stdout.close()
-        return self.process.wait(timeout=PATIENCE)
 
 
 class Deployment(unittest.TestCase):
@@ -107,8 +94,9 @@ class Deployment(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("nginx"), "nginx is not installed")
     def test_no_request_is_lost_when_a_replica_is_killed(self):
-        replicas = [Server() for _ in range(3)]
-        port = self.start_nginx([replica.port for replica in replicas])
+        replicas = [Server(GPT2) for _ in range(3)]
+        ports = [urllib.parse.urlparse(replica.url).port for replica in replicas]
+        port = self.start_nginx(ports)
         bodies = [{"prompt": "Once upon a time", "seed": i, "max_tokens": 60, "logprobs": 1}
                   for i in range(60)]
         answered = threading.Semaphore(0)
@@ -126,7 +114,7 @@ class Deployment(unittest.TestCase):
             answers = [answer.result() for answer in answers]
         self.assertFalse([status for status, _ in answers if status != 200])
         for body, (_, choices) in zip(bodies, answers):
-            self.assertEqual(fetch(replicas[0].port, "/v1/completions", body)[1]["choices"], choices)
+            self.assertEqual(fetch(ports[0], "/v1/completions", body)[1]["choices"], choices)
         for replica in replicas[0], replicas[2]:
             self.assertEqual(replica.end(), 0)
 

@@ -74,7 +74,7 @@ TEST_CASE("requests choose a model by its name; the first one is the default") {
   const json first = server().post("/v1/completions", {{"prompt", "Tom"}}).json();
   CHECK(first["model"] == "gpt2-stories");
   CHECK(first["system_fingerprint"] != abc["system_fingerprint"]);
-  check_same(first["choices"][0], generated("Tom")[0]);
+  CHECK(first["choices"][0]["text"] == generated("Tom")[0]["text"]);
 }
 
 TEST_CASE("names of models: the last part of a path, or the one that is given") {
@@ -102,6 +102,41 @@ TEST_CASE("paths and methods that nothing serves") {
   check_refused(response, 405, "/v1/completions expects the method POST");
   CHECK(response.headers.at("allow") == "POST");
   CHECK(ask("GET", "/v1/models?limit=2").status == 200);
+}
+
+// tests/requests has what is wrong. The model takes 1,024 tokens, and TEXT stands for 1,025.
+TEST_CASE("every endpoint names the member with the mistake, and its kind, as OpenAI does") {
+  struct Refusal {
+    std::string path, body;
+    json param, code = {};
+  };
+  const json missing = "missing_required_parameter", unknown = "unknown_parameter",
+             too_long = "context_length_exceeded";
+  for (const Refusal& refusal : std::vector<Refusal>{
+           {"/v1/completions", R"({})", "prompt", missing},
+           {"/v1/completions", R"({"prompt": "a", "temperature": "hot"})", "temperature"},
+           {"/v1/completions", R"({"prompt": ["a", "TEXT"]})", "prompt", too_long},
+           {"/v1/chat/completions", R"({"messages": [{"role": "user"}]})", "messages[0].content",
+            missing},
+           {"/v1/responses", R"({"input": "a", "n": 2})", "n", unknown},
+           {"/v1/embeddings", R"({"input": ["a", ""]})", "input[1]"},
+           {"/tokenize", R"({"prompt": "a", "x": 1})", "x", unknown},
+           {"/detokenize", R"({"tokens": [257]})", "tokens[0]"},
+           {"/inspect", R"({"prompt": "TEXT"})", "prompt", too_long}}) {
+    std::string body = refusal.body;
+    if (const std::size_t at = body.find("TEXT"); at != body.npos) {
+      body.replace(at, 4, std::string(1025, 'a'));
+    }
+    const HttpResponse response =
+        server().post(refusal.path, with(json::parse(body), {{"model", "abc"}}));
+    CAPTURE(refusal.path, refusal.body, response.body);
+    CHECK(response.status == 400);
+    check_error(response.json());
+    const json error = response.json()["error"];
+    CHECK(error["type"] == "invalid_request_error");
+    CHECK(error["param"] == refusal.param);
+    CHECK(error["code"] == refusal.code);
+  }
 }
 
 TEST_CASE("tokenize and detokenize use the model's tokenizer") {

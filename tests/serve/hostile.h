@@ -22,6 +22,11 @@ inline const nlohmann::json kNormal = {{"prompt", "x"}, {"temperature", 0}, {"ma
 
 inline const std::string kNormalRequest = http_request("POST", "/v1/completions", kNormal.dump());
 
+/// Returns the header with a key.
+inline std::string bearer(const std::string& key) {
+  return "Authorization: Bearer " + key + "\r\n";
+}
+
 inline void check_normal(const HttpResponse& response) {
   CAPTURE(response.body);
   REQUIRE(response.status == 200);

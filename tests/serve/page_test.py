@@ -19,6 +19,7 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from browser import BROWSER, PageCase
+from server import Server
 
 PROMPT = "Once upon a time"
 HOSTILE = "<script>document.title='attacked'</script><img src=x onerror=\"document.title='attacked'\">"
@@ -42,27 +43,15 @@ ENDLESS = """option('max_new_tokens', '100000'); option('ignore_eos', 'true');
 option('overflow', '"slide"'); byId('prompt').value = 'Once'"""
 
 
-class Server:
-    def __init__(self, *arguments):
-        self.process = subprocess.Popen([GPT2, "serve", "-m", MODEL, "--port", "0", "--quiet", *arguments],
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.url = self.process.stdout.readline().strip() + "/"
-
-    def close(self):
-        self.process.terminate()
-        self.process.wait(timeout=60)
-        self.process.stdout.close()
-
-
 class PageTest(PageCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.server = Server()
-        cls.addClassCleanup(cls.server.close)
+        cls.server = Server(GPT2, "-m", MODEL)
+        cls.addClassCleanup(cls.server.end)
 
     def open(self, fragment="", server=None, wait="ready()", **settings):
-        self.browser.load((server or self.server).url + fragment, **settings)
+        self.browser.load((server or self.server).url + "/" + fragment, **settings)
         self.browser.run(TOOLS + wait)
         return self.browser
 
@@ -82,7 +71,7 @@ class PageTest(PageCase):
 
     def tokenize(self, text):
         body = json.dumps({"prompt": text}).encode()
-        with urllib.request.urlopen(self.server.url + "tokenize", body) as answer:
+        with urllib.request.urlopen(self.server.url + "/tokenize", body) as answer:
             return json.load(answer)["tokens"]
 
     def check_command(self):
@@ -228,8 +217,8 @@ class PageTest(PageCase):
         self.assertRegex(browser.run("byId('error').textContent"), "^suppress_tokens: expected .*[.]$")
 
     def test_key(self):
-        server = Server("--api-key", "secret")
-        self.addCleanup(server.close)
+        server = Server(GPT2, "-m", MODEL, "--api-key", "secret")
+        self.addCleanup(server.end)
         browser = self.open(server=server, wait="until(() => byId('error').textContent, 'an error')")
         self.assertIn("wants an API key", browser.run("byId('error').textContent"))
         self.assertEqual(browser.run("focused().id"), "key")

@@ -28,8 +28,6 @@ std::vector<json> log_of(TestServer& server) {
   return json_lines(log.substr(0, log.find("gpt2: ")));
 }
 
-std::string bearer(const std::string& key) { return "Authorization: Bearer " + key + "\r\n"; }
-
 }  // namespace
 
 TEST_CASE("each answer has an id in its header, which is that of the body if this has one") {
