@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 
 import support
+from server import Server
 
 PROMPT = "Once upon a time, the cat"
 COMMON = {"prompt": PROMPT, "max_new_tokens": 12, "logprobs": 3}
@@ -55,7 +56,8 @@ WRONG = [  # with the member that a refusal names
 def texts(records):
     """What is compared of the texts that a door has written, in our own form."""
     return [(one["text"], one["token_ids"],
-             support.bits(token["logprob"] for token in one.get("logprobs") or [])) for one in records]
+             [support.bits([token["logprob"], *(top["logprob"] for top in token["top"])])
+              for token in one.get("logprobs") or []]) for one in records]
 
 
 def word(value):
@@ -109,27 +111,26 @@ def from_batch(requests):
 
 
 def from_server(requests):
-    process = subprocess.Popen([support.COMMAND, "serve", "-m", support.MODEL, "--port", "0", "--quiet"],
-                               stdout=subprocess.PIPE, encoding="utf-8")
+    server = Server(support.COMMAND, "-m", support.MODEL)
     try:
-        url = process.stdout.readline().strip()
         for request in requests:
             body = json.dumps({**request, "return_token_ids": True}).encode()
             try:
-                with urllib.request.urlopen(url + "/v1/completions", body) as answer:
+                with urllib.request.urlopen(server.url + "/v1/completions", body) as answer:
                     choices = json.load(answer)["choices"]
                 for one in choices:
                     if one["logprobs"] is not None:
                         numbers = one["logprobs"]["token_logprobs"]
-                        one["logprobs"] = [{"logprob": number} for number in numbers]
+                        tops = [sorted(top.values(), reverse=True)[:COMMON["logprobs"]]  # and that of the token
+                                for top in one["logprobs"]["top_logprobs"]]
+                        one["logprobs"] = [{"logprob": number, "top": [{"logprob": x} for x in top]}
+                                           for number, top in zip(numbers, tops, strict=True)]
                 yield texts(choices)
             except urllib.error.HTTPError as error:
                 yield json.load(error)["error"]["param"]
                 error.close()
     finally:
-        process.terminate()
-        process.wait()
-        process.stdout.close()
+        server.end()
 
 
 def from_c(requests):
@@ -171,7 +172,8 @@ def from_python(requests):
             continue
         result = result if isinstance(result, list) else [result]
         yield texts({"text": str(one), "token_ids": one.token_ids,
-                     "logprobs": [{"logprob": token.logprob} for token in one.logprobs or []]}
+                     "logprobs": [{"logprob": token.logprob, "top": [{"logprob": x} for _, x in token.top]}
+                                  for token in one.logprobs or []]}
                     for one in result)
 
 

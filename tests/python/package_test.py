@@ -8,6 +8,7 @@ import array
 import ctypes
 import doctest
 import gc
+import importlib.util
 import inspect
 import json
 import mmap
@@ -16,6 +17,8 @@ import pathlib
 import pickle
 import pkgutil
 import re
+import shutil
+import sys
 import tempfile
 import unittest
 import weakref
@@ -109,7 +112,6 @@ class HeaderTest(unittest.TestCase):
         self.assertLessEqual({option["name"] for option in _library.described["options"]},
                              set(gpt2cpp.GenerateOptions.__annotations__))
 
-
     def test_help_and_completion_have_the_options_of_the_table(self):
         functions = (gpt2cpp.Model.generate, gpt2cpp.Model.stream, gpt2cpp.Session.generate,
                      gpt2cpp.Session.stream)
@@ -128,6 +130,24 @@ class HeaderTest(unittest.TestCase):
         self.assertNotIn("num_beams", names)
 
 
+class TypesTest(unittest.TestCase):
+    """Type checkers accept a program that uses the package."""
+
+    def check(self, *checker):
+        path = os.path.abspath("src/python")
+        run(*checker, "tests/python/typed.py",
+            env={**os.environ, "MYPYPATH": path, "PYTHONPATH": path})
+
+    @unittest.skipIf(importlib.util.find_spec("mypy") is None, "there is no mypy")
+    def test_mypy(self):
+        self.check(sys.executable, "-m", "mypy", "--strict", "--follow-imports", "silent",
+                   "--cache-dir", os.devnull)
+
+    @unittest.skipIf(shutil.which("pyright") is None, "there is no pyright")
+    def test_pyright(self):
+        self.check("pyright", "--pythonpath", sys.executable)
+
+
 class GenerateTest(ModelTest):
     """python_one_request_test compares a sampled text with those of the other interfaces."""
 
@@ -137,69 +157,18 @@ class GenerateTest(ModelTest):
                          [(line["text"], line["token_ids"], line["finish_reason"])
                           for line in lines])
 
-    def test_options_are_those_of_the_command(self):
-        cases = [
-            ({}, []),
-            ({"do_sample": False, "max_new_tokens": 20}, ["--greedy", "-n", 20]),
-            ({"stop_strings": ["!", "was"]}, ["--stop", "!", "--stop", "was"]),
-            ({"exponential_decay_length_penalty": (5, 1.5)},
-             ["--exponential-decay-length-penalty", "5,1.5"]),
-            ({"ignore_eos": True, "overflow": "slide", "keep": 4, "max_new_tokens": 600},
-             ["--ignore-eos", "--overflow", "slide", "--keep", 4, "-n", 600]),
-            ({"num_beams": 4, "length_penalty": -2, "early_stopping": "never",
-              "num_return_sequences": 2, "max_new_tokens": 20},
-             ["--num-beams", 4, "--length-penalty", -2, "--early-stopping", "never",
-              "--num-return-sequences", 2, "-n", 20]),
-        ]
-        for options, arguments in cases:
-            for prompt in ("The cat", ""):
-                with self.subTest(options, prompt=prompt):
-                    texts = self.model.generate(prompt, **options)
-                    lines = command("--json", *arguments, prompt)
-                    self.assert_same(texts, lines)
-                    if "num_beams" in options:
-                        self.assertEqual(bits(text.score for text in texts),
-                                         bits(line["score"] for line in lines))
-
-    def test_options_that_name_tokens(self):
-        greedy = {"temperature": 0, "max_new_tokens": 8}
-        first = self.model.generate("The cat", **greedy).token_ids[0]
-        for options in ({"bad_words_ids": [[first]]}, {"suppress_tokens": [first]},
-                        {"begin_suppress_tokens": [first]}, {"logit_bias": {first: -100}},
-                        {"sequence_bias": {(first,): -1e9}}):
-            with self.subTest(options):
-                text = self.model.generate("The cat", **greedy, **options)
-                self.assertNotEqual(text.token_ids[0], first)
-        text = self.model.generate("The cat", **greedy, stop_tokens=[first])
-        self.assertEqual((text, text.finish_reason), ("", "end_of_text"))
-        text = self.model.generate([443], **greedy, forced_bos_token_id=11)
-        self.assertEqual(text.token_ids[0], 11)
-
-    def test_max_length_counts_the_prompt_and_the_tokens_of_a_session(self):
-        before, prompt = [443, 452, 258, 401], [11, 308]
-        self.assertEqual(len(self.model.generate(before, max_length=7).token_ids), 3)
-        with self.assertRaisesRegex(ValueError, "max_length"):
-            self.model.generate(before, max_length=2)
+    def test_max_length_counts_the_tokens_of_a_session_but_not_those_that_it_dropped(self):
         for call in ("generate", "stream"):
             session = self.model.session()
-            session.append(before)
-            list(getattr(session, call)(prompt, max_length=9, ignore_eos=True))
+            session.append([443, 452, 258, 401])
+            list(getattr(session, call)([11, 308], max_length=9, ignore_eos=True))
             self.assertEqual(len(session), 9)
-        session = self.model.session(max_tokens=8)  # dropped tokens do not count
-        session.append(before * 2)
+        session = self.model.session(max_tokens=8)
+        session.append([443, 452, 258, 401] * 2)
         session.slide(keep=0)
         n = len(session)
         session.generate(max_length=n + 2, ignore_eos=True)
         self.assertEqual(len(session), n + 2)
-
-    def test_logprobs_are_those_of_the_command(self):
-        text = self.model.generate("The cat", max_new_tokens=6, logprobs=2)
-        line = command("--json", "--logprobs", 2, "-n", 6, "The cat")[0]
-        self.assertEqual(len(text.logprobs), 6)
-        for ours, theirs in zip(text.logprobs, line["logprobs"]):
-            self.assertEqual((ours.id, ours.rank), (theirs["id"], theirs["rank"]))
-            self.assertEqual(bits([ours.logprob]), bits([theirs["logprob"]]))
-            self.assertEqual([id for id, _ in ours.top], [top["id"] for top in theirs["top"]])
 
     def test_lists_may_be_iterators_and_numbers_those_of_numpy(self):
         words = [[11], [443, 452]]
@@ -247,20 +216,17 @@ class GenerateTest(ModelTest):
         self.assertEqual(text, self.model.generate("Once", max_new_tokens=40, prompt_lookup=True))
 
     def test_how_a_model_is_loaded(self):
-        one = gpt2cpp.Model(MODEL, threads=1)
-        self.assertEqual((one.threads, one.generate("Once")), (1, self.model.generate("Once")))
         for option, words in (({"dtype": "int8"}, ["--dtype", "int8"]),
                               ({"kv_type": "f16"}, ["--kv", "f16"])):
             self.assert_same(gpt2cpp.Model(MODEL, **option).generate("Once"),
                              command("--json", *words, "Once"))
         converted = gpt2cpp.Model(MODEL, threads=1, kv_type="f32").convert("int8")
         self.assertEqual((converted.threads, converted.dtype), (1, "int8"))
-        logits = converted.logits("Once upon").tolist()
-        self.assertEqual(logits, gpt2cpp.Model(MODEL, dtype="int8", kv_type="f32")
-                         .logits("Once upon").tolist())
-        self.assertNotEqual(logits, self.model.convert("int8").logits("Once upon").tolist())
         shares = []
-        gpt2cpp.Model(MODEL, dtype="int8", on_progress=shares.append)
+        direct = gpt2cpp.Model(MODEL, dtype="int8", kv_type="f32", on_progress=shares.append)
+        logits = converted.logits("Once upon").tolist()
+        self.assertEqual(logits, direct.logits("Once upon").tolist())
+        self.assertNotEqual(logits, self.model.convert("int8").logits("Once upon").tolist())
         self.assertEqual((shares, shares[-1]), (sorted(shares), 1.0))
         self.assertGreater(len(shares), 10)
 

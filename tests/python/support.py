@@ -17,13 +17,14 @@ import unittest
 SOURCE, COMMAND, CC = sys.argv[1:4]
 MODEL, DATA = "models/gpt2-stories", "tests/data"
 os.chdir(SOURCE)
+sys.path.insert(0, "tests/support")
 
 
 def run(*arguments, **options):
     """Returns the output of a program, which must succeed."""
     done = subprocess.run(arguments, capture_output=True, encoding="utf-8", **options)
     if done.returncode != 0:
-        raise AssertionError(done.stderr)
+        raise AssertionError(done.stdout + done.stderr)
     return done.stdout
 
 

@@ -1,4 +1,4 @@
-"""A program as users write them, which types_test gives to type checkers. It is not run."""
+"""A program as users write them, which package_test gives to type checkers. It is not run."""
 
 from typing import Any, List
 

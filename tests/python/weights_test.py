@@ -82,25 +82,6 @@ class WeightsTest(ModelTest):
         gc.collect()
         self.assertEqual(array.tolist(), before)
 
-    def test_they_keep_the_files_of_a_model_in_memory(self):
-        class Data(bytearray):
-            pass
-
-        files = {}
-        for name in ("config.json", "model.safetensors"):
-            with open(f"{CASES}/untied/{name}", "rb") as file:
-                files[name] = Data(file.read())
-        kept = weakref.ref(files["model.safetensors"])
-        array = gpt2cpp.Model.from_bytes(files).weights["wte.weight"]
-        del files
-        gc.collect()
-        self.assertIsNotNone(kept())
-        self.assertEqual(array.tolist(),
-                         gpt2cpp.Model(f"{CASES}/untied").weights["wte.weight"].tolist())
-        del array
-        gc.collect()
-        self.assertIsNone(kept())
-
     @unittest.skipIf(numpy is None, "there is no numpy")
     def test_they_are_not_copied(self):
         def address(array):
