@@ -177,18 +177,6 @@ test("knows the loader's files", async () => {
     /kWeights\[\] = {([^}]*)}/));
 });
 
-test("has a model in a worker", async () => {
-  const model = await gpt2.loadInWorker(bundled);
-  let pieces = "";
-  const [{ text }] = await model.generate(request, { onPiece: (one) => { pieces += one.text; } });
-  assert.equal(text, expected);
-  assert.equal(pieces, expected);
-  await assert.rejects(model.generate({ ...request, top_p: 2 }),
-    { name: "Gpt2Error", param: "top_p" });
-  model.close();
-  await assert.rejects(gpt2.loadInWorker("no-such-folder"), { name: "Gpt2Error" });
-});
-
 test("refuses what it would not read", async () => {
   const refused = (promise, message) => assert.rejects(promise, { name: "Gpt2Error", message });
   const model = await gpt2.load(files);

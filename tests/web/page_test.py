@@ -67,14 +67,6 @@ class PageTest(PageCase):
         browser.run("done()")
         return browser.run("story()")
 
-    def test_inspects(self):
-        browser = self.open()
-        self.write(browser, "Once upon a time", 3)
-        browser.click("byId('inspect')")
-        browser.run("until(() => byId('inspection').href, 'the page')")
-        page = browser.run("fetch(byId('inspection').href).then((page) => page.text())")
-        self.assertIn("LayerNorm", page)
-
     def test_refuses(self):
         browser = self.open()
         self.write(browser, "Once " * 2000, 3)
@@ -82,26 +74,19 @@ class PageTest(PageCase):
 
     def test_takes_a_folder(self):
         browser = self.open()
+        self.assertTrue(browser.run("document.getElementById('folder').webkitdirectory"))
         browser.run("drop('broken', [new File(['{}'], 'config.json')]); "
                     "until(() => byId('error').textContent, 'the error')")
         self.assertIn("model.safetensors", browser.run("byId('error').textContent"))
         names = [file.name for file in (ROOT / SITE / "models/gpt2-stories").iterdir()]
-        browser.run("Promise.all(%s.map(async (name) => new File([await (await fetch("
-                    "'models/gpt2-stories/' + name)).blob()], name)))"
-                    ".then((files) => { complain(''); drop('mine', files); })" % json.dumps(names))
-        browser.run("until(() => byId('model').value === 'mine', 'the model')")
+        for name, take in ("mine", "drop('mine', files)"), ("another", "openFiles(files, 'another')"):
+            browser.run("Promise.all(%s.map(async (name) => new File([await (await fetch("
+                        "'models/gpt2-stories/' + name)).blob()], name)))"
+                        ".then((files) => { complain(''); %s; })" % (json.dumps(names), take))
+            browser.run(f"until(() => byId('model').value === '{name}', 'the model')")
+            self.assertTrue(browser.run("document.querySelector('progress').hidden"))
         self.assertIn("Once", self.write(browser, "Once", 5))
-        self.assertIn("-m mine", browser.run("byId('command').textContent"))
-
-    def test_has_a_button_for_a_folder(self):
-        browser = self.open()
-        self.assertTrue(browser.run("document.getElementById('folder').webkitdirectory"))
-        names = [file.name for file in (ROOT / SITE / "models/gpt2-stories").iterdir()]
-        browser.run("Promise.all(%s.map(async (name) => new File([await (await fetch("
-                    "'models/gpt2-stories/' + name)).blob()], name)))"
-                    ".then((files) => openFiles(files, 'mine'))" % json.dumps(names))
-        browser.run("until(() => byId('model').value === 'mine', 'the model')")
-        self.assertTrue(browser.run("document.querySelector('progress').hidden"))
+        self.assertIn("-m another", browser.run("byId('command').textContent"))
 
 
 if __name__ == "__main__":
