@@ -114,7 +114,11 @@ inline std::string without_progress(const std::string& err) {
   return std::regex_replace(err, progress, "");
 }
 
-[[nodiscard]] Outcome run(const Words& arguments, const Surroundings& surroundings = {});
+[[nodiscard]] inline Outcome run(const Words& arguments, const Surroundings& surroundings = {}) {
+  Command command(arguments, surroundings);
+  const int status = command.wait();
+  return {status, command.out, without_progress(command.err)};
+}
 
 /// Checks that the command refuses the arguments with this status and one line on standard error,
 /// which has each of the facts, and that it writes nothing else.

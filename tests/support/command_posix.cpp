@@ -201,10 +201,4 @@ int Command::wait() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-Outcome run(const Words& arguments, const Surroundings& surroundings) {
-  Command command(arguments, surroundings);
-  const int status = command.wait();
-  return {status, command.out, without_progress(command.err)};
-}
-
 }  // namespace gpt2::test

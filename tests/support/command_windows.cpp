@@ -189,10 +189,4 @@ int Command::wait() {
   return status == static_cast<DWORD>(STATUS_CONTROL_C_EXIT) ? -SIGINT : static_cast<int>(status);
 }
 
-Outcome run(const Words& arguments, const Surroundings& surroundings) {
-  Command command(arguments, surroundings);
-  const int status = command.wait();
-  return {status, command.out, without_progress(command.err)};
-}
-
 }  // namespace gpt2::test

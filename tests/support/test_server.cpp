@@ -73,10 +73,7 @@ std::vector<nlohmann::json> generated(const std::string& prompt, const Words& op
   words.insert(words.end(), {"-p", prompt});
   const Outcome outcome = run(words);
   if (outcome.status != 0) throw std::runtime_error("gpt2 generate failed: " + outcome.err);
-  std::vector<nlohmann::json> texts;
-  std::istringstream lines(outcome.out);
-  for (std::string line; std::getline(lines, line);) texts.push_back(nlohmann::json::parse(line));
-  return texts;
+  return json_lines(outcome.out);
 }
 
 }  // namespace gpt2::test
