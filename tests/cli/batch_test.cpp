@@ -37,6 +37,9 @@ const std::vector<Words> kAlone = {
      "One day"},
     {"--frequency-penalty", "1", "--logit-bias", "11=-100", "--logprobs", "2", "-n", "8", "Tom"}};
 
+// What `gpt2 generate` writes.
+json alone(const Words& words) { return json::parse(run(joined_words({"--json"}, words)).out); }
+
 }  // namespace
 
 TEST_CASE("each record is the same as what generate writes for its line") {
@@ -54,45 +57,19 @@ TEST_CASE("each record is the same as what generate writes for its line") {
     CHECK(found[i]["sample"] == i % 2);
     CHECK(found[i]["sequence"] == i);
     CHECK(found[i].value("custom_id", "") == (i / 2 == 1 ? "cat" : ""));
-    const json alone = json::parse(
-        run(joined_words({"--json", "--sequence", std::to_string(i)}, kAlone[i / 2])).out);
+    const json one = alone(joined_words({"--sequence", std::to_string(i)}, kAlone[i / 2]));
     for (const char* const key : {"text", "token_ids", "finish_reason"}) {
-      CHECK(found[i][key] == alone.at(key));
+      CHECK(found[i][key] == one.at(key));
     }
-    CHECK(found[i].contains("logprobs") == alone.contains("logprobs"));
-    if (alone.contains("logprobs")) CHECK(found[i]["logprobs"] == alone["logprobs"]);
-    CHECK(found[i]["prompt_tokens"] == alone["prompt_token_ids"].size());
-  }
-}
-
-TEST_CASE("requests of OpenAI's batch format") {
-  const Batch batch(
-      R"({"custom_id": "r", "method": "POST", "url": "/v1/completions", "body": {"model": "x",)"
-      R"( "prompt": "Tom", "max_tokens": 4, "temperature": 0, "n": 1, "stop": null, "user": "u"}})"
-      "\n"
-      R"({"custom_id": "c", "url": "/v1/chat", "body": {"messages": []}})"
-      "\n"
-      R"({"custom_id": "d", "method": "POST", "url": "/v1/completions"})"
-      "\n"
-      R"({"custom_id": "e", "method": "GET", "url": "/v1/completions", "body": {"prompt": "Tom"}})"
-      "\n");
-  CHECK(batch.run({"--samples", "2"}).status == 3);
-  const std::vector<json> found = batch.records();
-  REQUIRE(found.size() == 4);
-  const json alone = json::parse(run({"--json", "--greedy", "-n", "4", "Tom"}).out);
-  CHECK(found[0]["text"] == alone["text"]);
-  CHECK(found[0]["custom_id"] == "r");
-  CHECK(found[1]["custom_id"] == "c");
-  for (const auto& [i, fact] :
-       {std::pair{1, "/v1/chat/completions"}, {2, "\"body\""}, {3, "method: "}}) {
-    CHECK(found[i]["error"].get<std::string>().find(fact) != std::string::npos);
+    CHECK(found[i].value("logprobs", json()) == one.value("logprobs", json()));
+    CHECK(found[i]["prompt_tokens"] == one["prompt_token_ids"].size());
   }
 }
 
 TEST_CASE("lines of plain text and of token ids") {
-  const Batch batch("Once upon\r\n\nTom"), json_first("{\nTom");
+  const Batch batch("Once upon\r\n\nTom");
   CHECK(batch.run().status == 0);  // the first line is no object
-  CHECK(json_first.run().status == 3);
+  CHECK(Batch("{\nTom").run().status == 3);
   CHECK(Batch("Tom\n{}").run({"--jsonl"}).status == 3);
   CHECK(Batch("{\nTom").run({"--lines"}).status == 0);
   const Outcome refused = Batch("\n{\"prompt\": \"Tom\"}").run();  // the first line says nothing
@@ -100,38 +77,57 @@ TEST_CASE("lines of plain text and of token ids") {
   CHECK(refused.err.find("--jsonl") != std::string::npos);
   const std::vector<json> found = batch.records();
   REQUIRE(found.size() == 3);
-  const std::vector<std::string> prompts = {"Once upon", "", "Tom"};
-  for (std::size_t i = 0; i < 3; ++i) {
-    const json alone = json::parse(
-        run({"--json", "-n", "8", "--sequence", std::to_string(i), "-p", prompts[i]}).out);
-    CHECK(found[i]["text"] == alone["text"]);
-  }
-  const Batch ids(R"({"token_ids": [443, 4.52e2]})"
-                  "\n");
+  CHECK(found[1]["text"] == alone({"-n", "8", "--sequence", "1", "-p", ""})["text"]);
+  CHECK(found[2]["text"] == alone({"-n", "8", "--sequence", "2", "Tom"})["text"]);
+  const Batch ids(R"({"token_ids": [443, 4.52e2]})");
   CHECK(ids.run({"--tokens"}).status == 0);
   const json record = ids.records().at(0);
   CHECK(!record.contains("text"));
-  CHECK(record["token_ids"] ==
-        json::parse(run({"--json", "-n", "8", "Once upon"}).out)["token_ids"]);
+  CHECK(record["token_ids"] == found[0]["token_ids"]);
 
   const std::string without_tokenizer = std::string(GPT2_TEST_DATA) + "/oracle/adapters/base";
   const Batch both("{\"prompt\": \"a\"}\n{\"prompt\": [7, 8]}\n");
   CHECK(both.run({"-m", without_tokenizer}).status == 3);
-  const std::vector<json> answers = both.records();
-  CHECK(answers.at(0)["error"].get<std::string>().starts_with("prompt: "));
-  CHECK(answers.at(0)["error"].get<std::string>().find("no tokenizer") != std::string::npos);
-  CHECK(answers.at(1)["token_ids"].size() == 8);
+  CHECK(both.records().at(0)["error"].get<std::string>().find("no tokenizer") != std::string::npos);
+  CHECK(both.records().at(1)["token_ids"].size() == 8);
+}
+
+namespace {
+
+const std::string kTexts =
+    R"({"text": "Once upon a time there was a cat.", "context": 6, "stride": 3, "add_bos": true}
+{"text": "Tom has a dog."}
+{"text": [258, 401, 11], "logprobs": 2}
+)";
+const std::string kQuestions = R"({"context": "The cat", "choices": [" sat", " moon", [258, 401]]}
+)";
+
+}  // namespace
+
+TEST_CASE("lines that are scored have the records of gpt2 score") {
+  for (const auto& [lines, mode] : {std::pair{kTexts, "--jsonl"}, {kQuestions, "--choices"}}) {
+    const Batch batch(lines);
+    CHECK(batch.run({"--samples", "3"}).status == 0);  // a line that is scored has one record
+    const std::vector<json> expected = json_lines(run({"score", mode}, {.input = lines}).out);
+    std::vector<json> found = batch.records();
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      CHECK(found[i]["line"] == i);
+      CHECK(found[i]["id"].get<std::string>().size() == 16);
+      found[i].erase("line");
+      found[i].erase("id");
+      CHECK(found[i] == expected[i]);
+    }
+  }
 }
 
 TEST_CASE("a line that is wrong has a record that says why, and the run goes on") {
   const std::string prompt = R"({"prompt": "a", )";
   // Each line, and what its message must name.
   const std::vector<std::pair<std::string, Words>> cases = {
-      {"", {"an empty line"}},
       {" \r", {"an empty line"}},
       {"once", {"the line: invalid JSON at column 1"}},
       {"{\"prompt\": \"\xff\"}", {"the line: invalid JSON"}},
-      {prompt + R"("temperature": NaN})", {"the line: invalid JSON"}},
       {std::string(1 << 20, '['), {"nested deeper than 128"}},
       {std::string(5 << 20, ' '), {"5242880 bytes", "4194304"}},
       {"[1]", {"the line", "array"}},
@@ -139,16 +135,17 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
       {"{}", {"\"prompt\""}},
       {prompt + R"("token_ids": [1]})", {"\"prompt\"", "\"token_ids\"", "both"}},
       {R"({"prompt": ["a", "b"]})", {"prompt: ", "one text", "a list of 2"}},
-      {R"({"prompt": []})", {"prompt: ", "one text", "a list of 0"}},
       {"{\"prompt\": \"" + std::string(1 << 20, 'a') + "\"}", {"the prompt has "}},
-      {R"({"text": ["A", "B"]})", {"text[0]: ", "token id"}},
-      {R"({"context": ["A", "B"], "choices": ["C"]})", {"context[0]: ", "token id"}},
+      {R"({"text": "A"})", {"two tokens"}},
+      {R"({"text": "a b c", "top_k": 4})", {"'top_k'"}},
+      {R"({"context": "a", "choices": ["b"], "text": "c"})", {"'text'"}},
       {R"({"url": "/v1/models", "body": {}})", {"url: ", "/v1/responses", "'/v1/models'"}},
+      {R"({"method": "POST", "url": "/v1/completions"})", {"\"body\""}},
+      {R"({"method": "GET", "url": "/v1/completions", "body": {"prompt": "a"}})", {"method: "}},
       {prompt + R"("temperature": -1})", {"temperature: ", "100", "-1"}},
       {prompt + R"("n": 2})", {"n: ", "--samples, 1", "found 2"}},
       {prompt + R"("num_beams": 4})", {"num_beams: ", "beam search"}},
       {prompt + R"("sequence": 4})", {"sequence: ", "numbers"}},
-      {prompt + R"("best_of": 2})", {"best_of: ", "--format openai"}},
       {prompt + R"("echo": true})", {"echo: ", "--format openai"}},
   };
   std::string input;
@@ -176,21 +173,16 @@ TEST_CASE("a line that is wrong has a record that says why, and the run goes on"
 }
 
 TEST_CASE("members that are null are absent") {
-  std::string input;
+  json line = {{"prompt", "The cat"}};
   for (const char* const name :
        {"text", "choices", "messages", "input", "sequence", "token_ids", "url", "body", "n"}) {
-    input += json{{"prompt", "The cat"}, {name, nullptr}}.dump() + '\n';
+    line[name] = nullptr;
   }
-  const Batch batch(input + "{\"prompt\": null, \"token_ids\": [443, 452]}\n{\"prompt\": null}\n");
+  const Batch batch(line.dump() + "\n{\"prompt\": null, \"token_ids\": [443, 452]}\n");
   CHECK(batch.run({"--greedy"}).status == 0);
   const std::vector<json> found = batch.records();
-  REQUIRE(found.size() == 11);
-  const auto alone = [](const char* prompt) {
-    return json::parse(run({"--json", "--greedy", "-n", "8", "-p", prompt}).out)["text"];
-  };
-  for (std::size_t i = 0; i < 9; ++i) CHECK(found[i]["text"] == alone("The cat"));
-  CHECK(found[9]["text"] == alone("Once upon"));
-  CHECK(found[10]["text"] == alone(""));
+  CHECK(found.at(0)["text"] == alone({"--greedy", "-n", "8", "The cat"})["text"]);
+  CHECK(found.at(1)["text"] == alone({"--greedy", "-n", "8", "Once upon"})["text"]);
 }
 
 TEST_CASE("a prompt that is too long loses its beginning with --truncate, or as its line says") {
@@ -200,9 +192,7 @@ TEST_CASE("a prompt that is too long loses its beginning with --truncate, or as 
                     json{{"prompt", text}, {"truncate", false}}.dump());
   CHECK(batch.run({"--truncate"}).status == 3);
   const std::vector<json> found = batch.records();
-  const json alone = json::parse(run({"--json", "--truncate", "-n", "8", text}).out);
-  CHECK(found.at(0)["text"] == alone["text"]);
-  CHECK(found[0]["prompt_tokens"].get<int>() + found[0]["truncated"].get<int>() == 601);
+  CHECK(found.at(0)["prompt_tokens"].get<int>() + found[0]["truncated"].get<int>() == 601);
   CHECK(found.at(1)["error"].get<std::string>().starts_with("the prompt has"));
 }
 
@@ -219,8 +209,7 @@ TEST_CASE("--hf-defaults uses the model's generation config for what a line leav
   };
   CHECK(again().status == 0);
   const std::vector<json> found = batch.records();
-  const json alone = json::parse(run(joined_words(with, {"--json", "The cat"})).out);
-  CHECK(found[0]["token_ids"] == alone["token_ids"]);
+  CHECK(found[0]["token_ids"] == alone(joined_words(with, {"The cat"}))["token_ids"]);
   CHECK(found[1]["token_ids"] != found[0]["token_ids"]);
   // Another config would write other texts, so the run must not be resumed with it.
   model.write("generation_config.json", R"({"do_sample": true, "max_length": 22})");
@@ -244,11 +233,12 @@ TEST_CASE("a run that is refused leaves no file behind, and no file that was the
 }
 
 TEST_CASE("a run resumes where the output ends, and cuts off an incomplete record") {
-  const Batch batch(kPrompts);
+  const std::string lines = kPrompts + kTexts + kQuestions;  // of all kinds
+  const Batch batch(lines);
   CHECK(batch.run({"--samples", "2"}).status == 0);
   const std::string whole = batch.read();
   // Each length takes a run of the command, which takes a second under a sanitizer.
-  const std::size_t step = is_slow() ? 197 : 29;
+  const std::size_t step = is_slow() ? 797 : 197;
   for (std::size_t length = 0; length <= whole.size(); length += step) {
     batch.directory.write("out", whole.substr(0, length));
     INFO(length);
@@ -257,10 +247,18 @@ TEST_CASE("a run resumes where the output ends, and cuts off an incomplete recor
   }
   // The end of a file may be zero bytes after a power failure.
   const std::string records = whole.substr(0, whole.find('\n', whole.size() / 2) + 1);
-  for (const std::size_t zeros : {1u, 100u, 10'000u}) {
+  for (const std::size_t zeros : {1u, 10'000u}) {
     batch.directory.write("out", records + std::string(zeros, '\0'));
     REQUIRE(batch.run({"--samples", "2"}).status == 0);
     REQUIRE(batch.read() == whole);
+  }
+  // The lines may come from standard input, which is given again to resume.
+  for (const std::string rest : {"", whole.c_str()}) {
+    batch.directory.write("out", rest);
+    const Outcome piped = run({"batch", "-", "-o", "out", "-n", "8", "--samples", "2"},
+                              {.input = lines, .directory = batch.directory.path()});
+    CHECK(piped.status == 0);
+    CHECK(batch.read() == whole);
   }
 }
 
@@ -275,10 +273,10 @@ TEST_CASE("a run is not resumed if the lines, the options or the model have chan
     CHECK(outcome.err.find(message) != std::string::npos);
     CHECK(batch.read() == whole);
   };
-  check({"--temperature", "1"}, "is not the record of line 1 of in: ");
-  check({"--dtype", "int8"}, "is not the record of line 1 of in: ");
-  check({"--kv", "f16"}, "is not the record of line 1 of in: ");
-  check({"--samples", "2"}, "is not the record of line 1 of in: ");
+  for (const Words& more : std::vector<Words>{
+           {"--temperature", "1"}, {"--dtype", "int8"}, {"--kv", "f16"}, {"--samples", "2"}}) {
+    check(more, "is not the record of line 1 of in: ");
+  }
   CHECK(batch.run({"--tokenizer", bundled::kDirectory.string()}).status == 0);
   CHECK(batch.read() == whole);
   std::string changed = kPrompts;
@@ -324,19 +322,6 @@ TEST_CASE("only one process writes a file") {
   CHECK(batch.run().status == 0);
 }
 
-TEST_CASE("the input may be standard input, which is given again to resume") {
-  const Batch batch(kPrompts);
-  CHECK(batch.run().status == 0);
-  const auto run_stdin = [&](const std::string& input) {
-    return run({"batch", "-", "-o", "piped", "-n", "8"},
-               {.input = input, .directory = batch.directory.path()});
-  };
-  CHECK(run_stdin(kPrompts).status == 0);
-  CHECK(batch.read("piped") == batch.read());
-  CHECK(run_stdin(kPrompts).status == 0);
-  CHECK(batch.read("piped") == batch.read());
-}
-
 TEST_CASE("Ctrl-C stops the run, says so, and ends the command by the signal", "[terminal]") {
   const std::string line =
       R"({"prompt": "Tom", "max_new_tokens": )" + std::string(is_slow() ? "20}\n" : "200}\n");
@@ -367,25 +352,14 @@ TEST_CASE("Ctrl-C ends a run that waits for its input, or reads a line without a
   }
 }
 
-TEST_CASE("max_length includes the token that stands for an empty prompt") {
-  const Batch batch(
-      "{\"prompt\": \"\", \"max_length\": 5}\n{\"token_ids\": [], \"max_length\": 5}\n");
-  CHECK(batch.run().status == 0);
-  for (const json& record : batch.records()) {
-    CHECK(record["prompt_tokens"] == 1);
-    CHECK(record["token_ids"].size() == 4);
-  }
-}
-
 TEST_CASE("arguments of batch that are wrong are refused") {
   const Batch batch(kPrompts);
   for (const auto& [more, fact] : std::vector<std::pair<Words, std::string>>{
            {{"--seed", "random"}, "--seed random"},
            {{"--logprobs", "101"}, "--logprobs: expected a whole number from 0 to 100"},
+           {{"--suppress-tokens", "9999"}, "--suppress-tokens"},
            {{"--shard", "3/3"}, "--shard: expected I/N"},
-           {{"--samples", "0"}, "--samples: expected a whole number from 1 to"},
-           {{"--lines", "--format", "openai"}, "--lines"},
-           {{"--tokens", "--format", "openai"}, "--tokens"}}) {
+           {{"--lines", "--format", "openai"}, "--lines"}}) {
     check_refused(Batch::arguments(more), 2, {fact}, {.directory = batch.directory.path()});
   }
   check_refused({"batch", "in", "-o", "-"}, 2, {"-o -"}, {.directory = batch.directory.path()});

@@ -20,16 +20,13 @@ constexpr const char* kCommit = "607a30d783dfa663caf39e06633721c8d4cfcd7e";
 
 TEST_CASE("-m takes a directory, or a file in it") {
   const ModelPlaces places;
-  CHECK(places.found("the_model") == "the_model");
-  CHECK(places.found("./the_model/") == "./the_model/");
   const std::string whole = (places.root() / "the_model").generic_string();
-  CHECK(places.found(whole) == whole);
-  for (const std::string file : {"config.json", "merges.txt", "model.safetensors"}) {
-    CHECK(places.found("the_model/" + file) == "the_model/" + file);
+  const Words names = {"the_model", "./the_model/", whole, "the_model/config.json",
+                       "the_model/model.safetensors"};
+  for (const std::string& name : names) {
+    CHECK(places.found(name) == name);
   }
-  const Outcome inside =
-      run({"info", "-m", "model.safetensors"}, {.directory = places.root() / "the_model"});
-  CHECK(inside.status == 0);
+  CHECK(run({"info", "-m", "model.safetensors"}, {.directory = whole}).status == 0);
 }
 
 TEST_CASE("a name is looked for in models/ and in $GPT2_MODELS") {
@@ -59,21 +56,25 @@ TEST_CASE("no model in the working directory takes the place of the bundled one"
   }
 }
 
-TEST_CASE("a copied command without its model says where it looked") {
+TEST_CASE("a model that is missing is refused with the places where it was looked for") {
   const TemporaryDirectory directory;
   const std::string root = fs::canonical(directory.path()).string();
+  const std::string hub = fs::path(".cache/huggingface/hub").make_preferred().string();
+  check_refused({"-m", "no-such-model", "x"}, 1,
+                {"no model 'no-such-model': fetch it with 'gpt2 download no-such-model'", "models",
+                 "/own", "$GPT2_MODELS", hub},
+                {.directory = root, .environment = {"HOME=" + root, "GPT2_MODELS=/own"}});
+  check_refused({"tokenize", "-m", "/no/such/directory", "x"}, 1,
+                {"/no/such/directory", "a model's directory or a file of weights"});
+  // A copied command has no bundled model.
   fs::create_directory(root + "/bin");
   fs::copy(command_path(), root + "/bin/gpt2");
-  const Outcome outcome = run({"x"}, {.directory = "/",
-                                      .environment = {"HOME=" + root, "GPT2_MODELS="},
-                                      .program = root + "/bin/gpt2"});
-  CHECK(outcome.status == 1);
-  CHECK(outcome.out == "");
-  CHECK(outcome.err.starts_with("gpt2: no model 'gpt2-stories': set $GPT2_MODELS to what "));
-  for (const char* const place : {"share/gpt2/models", ".cache/huggingface/hub"}) {
-    CHECK(outcome.err.find((root / fs::path(place)).make_preferred().string()) !=
-          std::string::npos);
-  }
+  check_refused({"x"}, 1,
+                {"gpt2: no model 'gpt2-stories': set $GPT2_MODELS to what ", hub,
+                 (root / fs::path("share/gpt2/models")).make_preferred().string()},
+                {.directory = "/",
+                 .environment = {"HOME=" + root, "GPT2_MODELS="},
+                 .program = root + "/bin/gpt2"});
 }
 
 TEST_CASE("info without a model lists the models that have a name") {
@@ -128,53 +129,39 @@ TEST_CASE("a file or a directory without a model does not hide the model of that
       "gpt2: " + (fs::path("models") / "nano" / "ckpt.pt").string() + ": "));
   // If there is no model of that name, the loader says what the directory lacks.
   places.write("mine/main.c", "");
-  for (const std::string name : {"mine", "./mine", "."}) {
+  for (const std::string name : {"mine", "."}) {
     CHECK(places.found(name).starts_with("gpt2: " + name + ": no config.json; "));
   }
-}
-
-TEST_CASE("a GGUF file, alone or in a directory, is found, so that the loader can refuse it") {
-  const ModelPlaces places;
-  places.write("llama/model.gguf", "GGUF");
-  for (const std::string name : {"llama", "llama/model.gguf"}) {
-    CHECK(places.found(name).starts_with("gpt2: llama"));
-  }
+  places.write("llama/model.gguf", "GGUF");  // is found, so that the loader can refuse it
+  CHECK(places.found("llama").starts_with("gpt2: llama"));
 }
 
 TEST_CASE("a name is looked for in the HuggingFace cache") {
   const ModelPlaces places;
-  const fs::path repository = "hub/models--openai-community--gpt2";
-  const std::string snapshot =
-      (places.root() / repository / "snapshots" / kCommit).generic_string();
+  const fs::path repository = "hub/models--openai-community--gpt2", old = "hub/models--gpt2-xl";
+  const auto snapshot = [&](const fs::path& of) {
+    return (places.root() / of / "snapshots" / kCommit).generic_string();
+  };
   const std::string cache = "HF_HUB_CACHE=" + (places.root() / "hub").generic_string();
-  places.link(repository / "snapshots" / kCommit);
-  places.write(repository / "refs/main", kCommit);
+  for (const fs::path& of : {repository, old}) {
+    places.link(of / "snapshots" / kCommit);
+    places.write(of / "refs/main", kCommit);
+  }
   places.write(repository / "refs/refs/pr/1", std::string(kCommit) + "\n");
-
-  CHECK(places.found("openai-community/gpt2", {cache}) == snapshot);
-  CHECK(places.found("gpt2", {cache}) == snapshot);
-  CHECK(places.found("gpt2@main", {cache}) == snapshot);
-  CHECK(places.found("gpt2@refs/pr/1", {cache}) == snapshot);
-  CHECK(places.found("openai-community/gpt2@" + std::string(kCommit), {cache}) == snapshot);
+  for (const std::string name : {"openai-community/gpt2", "gpt2", "gpt2@main", "gpt2@refs/pr/1",
+                                 "gpt2@607a30d783dfa663caf39e06633721c8d4cfcd7e"}) {
+    CHECK(places.found(name, {cache}) == snapshot(repository));
+  }
+  CHECK(places.found("openai-community/gpt2-xl", {cache}) == snapshot(old));
   for (const char* const home : {"$PLACE", "${PLACE}"}) {
     const std::string place = "PLACE=" + places.root().generic_string();
     CHECK(places.found("gpt2", {"HF_HUB_CACHE=", "HF_HOME=" + std::string(home), place}) ==
-          snapshot);
+          snapshot(repository));
   }
   for (const std::string name :
        {"gpt2@v2", "gpt3", "gpt2@../main", "other/gpt2", "gpt2@", "@main"}) {
     CHECK(places.found(name, {cache}).starts_with("gpt2: no model '" + name + "'"));
   }
-}
-
-TEST_CASE("a model that was cached under its old name is found by its current name") {
-  const ModelPlaces places;
-  const fs::path repository = "hub/models--gpt2-xl";
-  places.link(repository / "snapshots" / kCommit);
-  places.write(repository / "refs/main", kCommit);
-  CHECK(places.found("openai-community/gpt2-xl",
-                     {"HUGGINGFACE_HUB_CACHE=" + (places.root() / "hub").generic_string()}) ==
-        (places.root() / repository / "snapshots" / kCommit).generic_string());
 }
 
 TEST_CASE("HuggingFace's environment variables say where the cache is") {

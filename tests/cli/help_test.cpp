@@ -16,59 +16,69 @@ const Words kCommands = {"generate", "batch",    "tokenize", "info",    "score",
 #endif
                          "inspect",  "quantize", "bench",    "download"};
 
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 }  // namespace
 
-TEST_CASE("the help texts have at most 80 columns, but for examples") {
+TEST_CASE("every command has a help text with examples, of 80 columns but for these") {
   std::vector<Words> all = {{"--help"}, {"help", "more"}};
   for (const std::string& command : kCommands) all.push_back({command, "--help-all"});
   for (const Words& arguments : all) {
+    CAPTURE(arguments);
     const Outcome outcome = run(arguments);
     CHECK(outcome.status == 0);
+    CHECK(outcome.err == "");
+    if (arguments[0] != "help") {
+      CHECK(contains(outcome.out, "Usage: gpt2 "));
+      CHECK(contains(outcome.out, "Examples:\n  gpt2 "));
+    }
     std::istringstream lines(outcome.out);
     for (std::string line; std::getline(lines, line);) {
-      CAPTURE(arguments, line);
+      CAPTURE(line);
       const bool is_example = line.starts_with("  ") && !line.starts_with("   ");
       CHECK((is_example || line.size() <= 80));
     }
   }
+  // The list of the commands fits a terminal of 24 lines, with the next prompt.
+  const std::string help = run({"--help"}).out;
+  CHECK(std::count(help.begin(), help.end(), '\n') < 24);
+  for (const Words& same : {Words{"-h"}, {"help"}, {"help", "--"}}) CHECK(run(same).out == help);
 }
 
 TEST_CASE("the help of generate shows the common options, and --help-all shows all") {
   const std::string some = run({"generate", "--help"}).out;
   const std::string all = run({"generate", "--help-all"}).out;
   for (const std::string option : {"--temperature", "--top-k", "--max-new-tokens", "--model"}) {
-    CHECK(some.find(option + ' ') != std::string::npos);
-    CHECK(all.find(option + ' ') != std::string::npos);
+    CHECK(contains(some, option + ' '));
+    CHECK(contains(all, option + ' '));
   }
   for (const std::string option : {"--typical-p", "--num-beams", "--save-state"}) {
-    CHECK(some.find("\n  " + option + ' ') == std::string::npos);
-    CHECK(all.find("\n  " + option + ' ') != std::string::npos);
+    CHECK_FALSE(contains(some, "\n  " + option + ' '));
+    CHECK(contains(all, "\n  " + option + ' '));
   }
-  CHECK(some.find("--help-all") != std::string::npos);
-  CHECK(some.find("\nExamples:\n") != std::string::npos);
-  CHECK(run({"generate", "-h"}).out == some);
-  CHECK(run({"help", "generate"}).out == some);
-  CHECK(run({"info", "--help-all"}).out == run({"info", "--help"}).out);
-}
-
-TEST_CASE("the help that lists the commands fits a terminal of 24 lines, with the next prompt") {
-  const std::string help = run({"--help"}).out;
-  CHECK(std::count(help.begin(), help.end(), '\n') < 24);
-}
-
-TEST_CASE("the help of a command has its arguments, and an entry for each option in its group") {
-  const std::string help = run({"generate", "--help-all"}).out;
   for (const char* const part :
        {"Usage: gpt2 generate [OPTIONS] [PROMPT]\n", "\nArguments:\n  PROMPT ", "\n  --greedy ",
         "\n  --begin-suppress-tokens IDS\n "}) {  // leaves no room for what it does on its line
-    CAPTURE(part);
-    CHECK(help.find(part) != std::string::npos);
+    CHECK(contains(all, part));
   }
+  CHECK(contains(some, "--help-all"));
+  for (const Words& same :
+       std::vector<Words>{{"generate", "-h"}, {"help", "generate"}, {"-m", "none", "--help"}}) {
+    CHECK(run(same).out == some);
+  }
+  CHECK(run({"info", "--help-all"}).out == run({"info", "--help"}).out);
 }
 
-TEST_CASE("gpt2 help refuses a command that does not exist") {
+TEST_CASE("gpt2 help refuses a command that does not exist, and --version prints the version") {
   check_refused({"help", "nosuch"}, 2, {"'nosuch'", "gpt2 --help"});
   check_refused({"help", "info", "x"}, 2, {"'x'"});
+  const Outcome outcome = run({"--version"});
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out.starts_with("gpt2 "));
+  CHECK(outcome.out.ends_with("\n"));
+  CHECK(run({"-V"}).out == outcome.out);
 }
 
 }  // namespace gpt2::test::help_test

@@ -36,41 +36,37 @@ Json generate(const Words& arguments) {
   return parsed(outcome.out);
 }
 
-const Words kKeys = {"model",         "prompt", "prompt_token_ids", "text", "token_ids",
-                     "finish_reason", "seed",   "sequence"};
-
 }  // namespace
 
 TEST_CASE("--json writes one object, with what the plain text has and more") {
   const Json object = generate({"-n", "3", "-s", "7", "ab"});
-  CHECK(keys_of(object) == kKeys);
-  CHECK(object["model"] == alphabet_model());
-  CHECK(object["prompt"] == "ab");
-  CHECK(object["prompt_token_ids"] == Json{97, 98});
-  CHECK(object["text"] == "cde");
-  CHECK(object["token_ids"] == Json{99, 100, 101});
-  CHECK(object["finish_reason"] == "length");
-  CHECK(object["seed"] == 7);
-  CHECK(generate({"-n", "0", "ab"})["text"] == "");
-  CHECK(generate({"-n", "0", "ab"})["token_ids"] == Json::array());
-  const Json empty = generate({"-n", "2", ""});
+  CHECK(object == Json{{"model", alphabet_model()},
+                       {"prompt", "ab"},
+                       {"prompt_token_ids", {97, 98}},
+                       {"text", "cde"},
+                       {"token_ids", {99, 100, 101}},
+                       {"finish_reason", "length"},
+                       {"seed", 7},
+                       {"sequence", 0}});
+  const Json empty = generate({"-n", "0", ""});
+  CHECK(empty["text"] == "");
+  CHECK(empty["token_ids"] == Json::array());
   CHECK(empty["prompt_token_ids"] == Json{256});  // it stands for an empty prompt
-  CHECK(empty["text"] == "ab");
   CHECK(generate({"-s", "18446744073709551615", "0"})["seed"] == 18446744073709551615u);
+  const Outcome random = run({"-m", alphabet_model(), "--json", "-n", "1", "-s", "random", "a"});
+  CHECK(random.err ==
+        "gpt2: to write this text again, give --seed " + parsed(random.out)["seed"].dump() + "\n");
 }
 
 TEST_CASE("the text in JSON is the plain text, for any prompt") {
-  for (const std::string prompt :
-       {"a", "", "two\nlines\n", "\r\n\t", "\"quoted\" \\ 'text'", "\x01\x1b[31m\x7f", "caf\u00e9",
-        "\U0001f600 \u2028", "</script>", "{\"text\": 1}"}) {
+  for (const std::string prompt : {"a", "", "two\nlines\n", "\r\n\t", "\"quoted\" \\ 'text'",
+                                   "\x01\x1b[31m\x7f", "\U0001f600 \u2028"}) {
     CAPTURE(prompt);
-    const Words options = {"-m",  alphabet_model(), "-n", "40", "--temperature", "100", "-p",
-                           prompt};
-    const std::string plain = run(options).out;
-    const Json object = generate(Words(options.begin() + 2, options.end()));
+    const Words options = {"-n", "40", "--temperature", "100", "-p", prompt};
+    const std::string plain = run(joined_words({"-m", alphabet_model()}, options)).out;
+    const Json object = generate(options);
     CHECK(object["prompt"] == prompt);
-    const std::string text =
-        object["prompt"].get<std::string>() + object["text"].get<std::string>();
+    const std::string text = prompt + object["text"].get<std::string>();
     CHECK((text.ends_with('\n') ? text : text + '\n') == plain);
   }
 }
@@ -81,17 +77,15 @@ TEST_CASE("bytes that are not UTF-8 become U+FFFD in JSON, and the ids tell what
   const Json object = generate({"-n", "1", "-p", "\xff\xc3(\xe2\x82z"});
   CHECK(object["prompt"] == "\ufffd\ufffd(\ufffdz");
   CHECK(object["prompt_token_ids"] == Json{0xff, 0xc3, '(', 0xe2, 0x82, 'z'});
-  const Json cut = generate({"-n", "2", "z"});  // the e with its accent is two tokens
-  CHECK(cut["text"] == " \ufffd");
-  CHECK(cut["token_ids"] == Json{' ', 0xc3});
 }
 
 TEST_CASE("with --tokens there is no text in the JSON") {
-  const Json object = generate({"--tokens", "-n", "2", "97"});
-  CHECK(keys_of(object) ==
-        Words{"model", "prompt_token_ids", "token_ids", "finish_reason", "seed", "sequence"});
+  const Json object = generate({"--tokens", "-n", "1", "--logprobs", "1", "97"});
+  CHECK(keys_of(object) == Words{"model", "prompt_token_ids", "token_ids", "finish_reason", "seed",
+                                 "sequence", "logprobs"});
   CHECK(object["prompt_token_ids"] == Json{97});
-  CHECK(object["token_ids"] == Json{98, 99});
+  CHECK(object["token_ids"] == Json{98});
+  CHECK(keys_of(object["logprobs"][0]) == Words{"id", "logprob", "rank", "top"});
 }
 
 TEST_CASE("the JSON tells why the text ended, and a note that the context is full") {
@@ -108,9 +102,6 @@ TEST_CASE("--stats adds what was measured to the JSON, and prints nothing else")
   const Json& stats = object["stats"];
   CHECK(keys_of(stats) == Words{"prompt_seconds", "generation_seconds", "drafted_tokens",
                                 "accepted_tokens", "logits_hash"});
-  CHECK(stats["prompt_seconds"].get<double>() > 0.0);
-  CHECK(stats["generation_seconds"].get<double>() > 0.0);
-  CHECK(stats["drafted_tokens"].get<std::size_t>() > 0);
   CHECK(stats["accepted_tokens"].get<std::size_t>() > 0);
   const Outcome plain = run({"-m", alphabet_model(), "--stats", "-n", "5", "abcdefabc"});
   CHECK(plain.err.find("logits      " + stats["logits_hash"].get<std::string>() + "\n") !=
@@ -118,43 +109,12 @@ TEST_CASE("--stats adds what was measured to the JSON, and prints nothing else")
   CHECK(generate({"--stats", "-n", "0", "a"})["stats"]["logits_hash"].is_null());
 }
 
-TEST_CASE("a log-probability is written with the digits of a float") {
-  const Outcome outcome =
-      run({"-m", alphabet_model(), "--json", "--logprobs", "9", "-n", "20", "a"});
-  const std::string key = "\"logprob\":";
-  std::size_t numbers = 0;
-  for (std::size_t at = 0; (at = outcome.out.find(key, at)) != std::string::npos; ++numbers) {
-    at += key.size();
-    std::string digits = outcome.out.substr(at, outcome.out.find_first_of(",}e", at) - at);
-    CAPTURE(digits);
-    std::erase_if(digits, [](char c) { return c == '-' || c == '.'; });
-    const std::size_t first = digits.find_first_not_of('0');
-    CHECK((first == std::string::npos || digits.size() - first <= 9));
-  }
-  CHECK(numbers == 20 * 10);
-}
-
-// requests_generate_test has the numbers.
-TEST_CASE("with --tokens, log-probabilities come without texts") {
-  const Json token = generate({"--tokens", "--logprobs", "1", "-n", "1", "97"})["logprobs"][0];
-  CHECK(keys_of(token) == Words{"id", "logprob", "rank", "top"});
-  CHECK(keys_of(token["top"][0]) == Words{"id", "logprob"});
-}
-
-TEST_CASE("the seed that --seed random draws is in the JSON") {
-  const Outcome outcome = run({"-m", alphabet_model(), "--json", "-n", "1", "-s", "random", "a"});
-  CHECK(outcome.err ==
-        "gpt2: to write this text again, give --seed " + parsed(outcome.out)["seed"].dump() + "\n");
-}
-
 TEST_CASE("Ctrl-C ends the text, and the JSON has what was written until then", "[terminal]") {
   const TemporaryDirectory directory;
   write_alphabet_model(directory.path(), 20'000);
-  const Words options = {"-m", directory.path().string(), "--json", "-n", "20000", "-p"};
   const auto interrupted = [&](const std::string& prompt, const std::string& message) {
-    Words arguments = options;
-    arguments.push_back(prompt);
-    Command command(arguments, {.terminal = true, .terminal_errors = true});
+    Command command({"-m", directory.path().string(), "--json", "-n", "20000", "-p", prompt},
+                    {.terminal = true, .terminal_errors = true});
     command.await_error(message);
     command.send(SIGINT);
     CHECK(command.wait() == -SIGINT);

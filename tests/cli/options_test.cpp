@@ -1,6 +1,10 @@
-// Tests the short options of the command, and the ways to give it a prompt.
+// Tests how the words of a command line are read: short options, the ways to give a prompt, and
+// bad arguments and files, which must lead to one clear line, the right exit status and nothing on
+// standard output.
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <tuple>
+#include <utility>
 
 #include "support/alphabet_text.h"
 #include "support/catch.h"
@@ -9,14 +13,27 @@
 
 namespace gpt2::test::options_test {
 
+namespace fs = std::filesystem;
+
 namespace {
 
-// Returns the directory of an alphabet model.
-std::string model() {
-  static const TemporaryDirectory directory;
-  static const bool written = (write_alphabet_model(directory.path(), 64), true);
-  return written ? directory.path().string() : "";
-}
+// A model that takes 64 tokens, whose files a test can damage.
+class DamagedModel {
+ public:
+  DamagedModel() { write_alphabet_model(directory_.path(), 64); }
+
+  [[nodiscard]] std::string path() const { return directory_.path().string(); }
+  [[nodiscard]] fs::path file(const std::string& name) const { return directory_.path() / name; }
+  void write(const std::string& name, const std::string& bytes) const {
+    directory_.write(name, bytes);
+  }
+  void check_refused(int status, const Words& more, const Words& parts) const {
+    test::check_refused(joined_words({"-m", path()}, more), status, parts);
+  }
+
+ private:
+  TemporaryDirectory directory_;
+};
 
 }  // namespace
 
@@ -29,8 +46,6 @@ TEST_CASE("a short option is another spelling of the long one") {
   CHECK(with({"-n", "9", "-s", "3", "-t", "1"}) == expected);
   CHECK(with({"-n9", "-s3", "-t1"}) == expected);
   CHECK(with({"-n=9", "-s=3", "-t=1"}) == expected);
-  CHECK(run({"-V"}).out == run({"--version"}).out);
-  CHECK(run({"-V"}).status == 0);
 }
 
 TEST_CASE("an option's value may look like a short option with a value") {
@@ -40,17 +55,10 @@ TEST_CASE("an option's value may look like a short option with a value") {
 }
 
 TEST_CASE("--prompt takes any text as it is") {
-  const auto prompt = [](const std::string& given) {
-    const std::string out = text({"-n", "0", "-p", given});
-    CHECK(text({"-n", "0", "--prompt", given}) == out);
-    return out;
-  };
-  for (const std::string given :
-       {"a", "-", "--", "-x", "--greedy", "=a", "a\n", "\xc3\xa9(b", "info"}) {
-    CHECK(prompt(given) == given);
+  for (const std::string given : {"a", "-", "--", "-x", "=a", "a\n", "\xc3\xa9(b", "info"}) {
+    CHECK(text({"-n", "0", "-p", given}) == given);
   }
   CHECK(text({"-n", "2", "-p", ""}) == "ab");
-  CHECK(text({"-n", "2", "-p=a"}) == "abc");
   CHECK(text({"-n", "2", "-pa"}) == "abc");
   CHECK(text({"-n", "2", "--tokens", "-p", "97"}) == "97 98 99");
   CHECK(text({"-n", "1", "-p", "a"}, {.input = "not read"}) == "ab");
@@ -60,75 +68,159 @@ TEST_CASE("--file reads the prompt from a file, without one newline at its end")
   const TemporaryDirectory directory;
   const auto prompt = [&](const std::string& bytes) {
     const std::string file = directory.write("prompt.txt", bytes).string();
-    const std::string out = text({"-n", "0", "-f", file});
-    CHECK(text({"-n", "0", "--file", file}, {.input = "not read"}) == out);
+    const std::string out = text({"-n", "0", "-f", file}, {.input = "not read"});
     CHECK(text({"-n", "0"}, {.input = bytes}) == out);
     return out;
   };
   CHECK(prompt("a") == "a");
-  CHECK(prompt("a\n") == "a");
   CHECK(prompt("\n a\r\n\xff\xc3\n\n") == "\n a\r\n\xff\xc3\n");
   CHECK(prompt(std::string("a\0b", 3)) == std::string("a\0b", 3));
   CHECK(prompt("\n") == "");
-  CHECK(prompt("") == "");
   const std::string ids = directory.write("ids.txt", "97,98\n").string();
   CHECK(text({"-n", "1", "--tokens", "-f", ids}) == "97 98 99");
   CHECK(text({"-n", "1", "-f", "-"}, {.input = "a\n"}) == "ab");
   CHECK(text({"-n", "1", "-"}, {.input = "b\n\n"}) == "b\na");
-  directory.write("b", "x");
-  CHECK(text({"-n", "0", "-f", "b"}, {.directory = directory.path()}) == "x");
 }
 
-TEST_CASE("--truncate leaves out the beginning of a prompt that is longer than the context") {
-  // The model takes 64 tokens.
-  std::string prompt;
-  for (int i = 0; i < 100; ++i) prompt += static_cast<char>('a' + i * 7 % 26);
-  const auto with = [&](Words words, const std::string& text) {
-    words.insert(words.begin(), {"-m", model(), "--json", "-p", text});
-    return run(words);
+// requests_completions_test has the lengths.
+TEST_CASE("--truncate says how much of a prompt it leaves out") {
+  const DamagedModel model;
+  const auto with = [&](const Words& words) {
+    return run(joined_words({"-m", model.path(), "--json", "-n", "10", "--ignore-eos"}, words));
   };
-  const std::string full = "the context of 64 tokens is full";
-  const std::tuple<const char*, std::size_t, bool> cases[] = {{"0", 64, false},  {"1", 63, false},
-                                                              {"10", 54, false}, {"63", 1, false},
-                                                              {"64", 63, true},  {"256", 63, true}};
-  for (const auto& [count, kept, is_full] : cases) {
-    CAPTURE(count);
-    const Words options = {"-n", count, "--temperature", "100", "--ignore-eos"};
-    const Outcome outcome = with(joined_words(options, {"--truncate"}), prompt);
-    CHECK(outcome.err.find("the first " + std::to_string(100 - kept) + " are left out\n") !=
-          std::string::npos);
-    CHECK((outcome.err.find(full) != std::string::npos) == is_full);
-    const auto written = nlohmann::json::parse(outcome.out);
-    CHECK(written["prompt"] == prompt);
-    const auto short_one = nlohmann::json::parse(with(options, prompt.substr(100 - kept)).out);
-    for (const char* const key : {"prompt_token_ids", "token_ids", "text", "finish_reason"}) {
-      CHECK(written[key] == short_one[key]);
+  const std::string prompt = std::string(100, 'b') + "a";
+  const Outcome cut = with({"--truncate", prompt}), plain = with({prompt.substr(47)});
+  CHECK(cut.err.find("the first 47 are left out\n") != std::string::npos);
+  const auto written = nlohmann::json::parse(cut.out);
+  CHECK(written["prompt"] == prompt);
+  CHECK(written["prompt_token_ids"].size() == 54);
+  CHECK(written["token_ids"] == nlohmann::json::parse(plain.out)["token_ids"]);
+  CHECK(with({"--truncate", "a"}).err == "");
+  model.check_refused(1, {prompt}, {"101 tokens", "at most 64", "--truncate"});
+}
+
+// sampling_fields_test tries the ends of every option's range. These are texts that are no values.
+TEST_CASE("a value of another form than its option's is refused by name") {
+  const Words whole = {"-1", "12abc", "1.5", "", " 5", "+5", "0x10", "18446744073709551616"};
+  for (const auto& [option, values] : std::vector<std::pair<std::string, Words>>{
+           {"--seed", {"Random", "1e99"}},
+           {"--max-new-tokens", whole},
+           {"--temperature", {"nan", "-inf", "1e999", "0.5x", "", "0,5"}},
+           {"--suppress-tokens", {"-1", "1,", ",1", "1,,2", "1;2", "2147483648", ""}},
+           {"--logit-bias", {"1", "1=", "=1", "1=x", "1=nan", "1=2=3", "1,2=3"}},
+           {"--sequence-bias", {"1,2", "=1", "1,=1", "1=inf"}},
+           {"--exponential-decay-length-penalty", {"5", "5,", "-1,1.5", "5,nan", "5,1.5,2"}},
+           {"--bad-words", {""}},
+           {"--stop", {""}},
+           {"--overflow", {"wrap"}},
+           {"--kv", {"bf16"}},
+           {"--draft", {"f32", ""}},
+           {"--model", {""}},
+           {"--early-stopping", {"no"}}}) {
+    for (const std::string& value : values) {
+      check_refused({option, value, "x"}, 2, {option + ": expected ", "found '" + value + "'"});
     }
-    CHECK(written["prompt_token_ids"].size() == kept);
   }
-  TemporaryDirectory smallest;
-  write_alphabet_model(smallest.path(), 1);
-  CHECK(run({"-m", smallest.path().string(), "--truncate", "-n", "1", "--no-echo", "ab"}).out ==
-        "c\n");
-  // A prompt that fits stays as it is, even if the text fills the context.
-  const Outcome fits = with({"-n", "30", "--truncate"}, prompt.substr(36));
-  CHECK(fits.err.find("left out") == std::string::npos);
-  CHECK(fits.out == with({"-n", "30"}, prompt.substr(36)).out);
 }
 
-TEST_CASE("tokenize and bench have the short options that they can use") {
-  const TemporaryDirectory directory;
-  const std::string file = directory.write("text.txt", "ab\n").string();
-  CHECK(run({"tokenize", "-m", model(), "-f", file}).out == "97 98 10\n");
-  const std::string ids = directory.write("ids.txt", "97 98\n").string();
-  CHECK(run({"tokenize", "-m", model(), "--decode", "--file", ids}).out == "ab");
-  CHECK(run({"bench", "-t", "x"}).err.starts_with("gpt2: --threads: expected a whole number"));
+TEST_CASE("what only this model does not allow is refused by name, as invalid arguments are") {
+  const DamagedModel model;
+  model.check_refused(2, {"--logit-bias", "257=1", "x"}, {"--logit-bias", "257", "0 to 256"});
+  model.check_refused(2, {"--json", "--logprobs", "258", "x"}, {"--logprobs", "0 to 100", "258"});
+  model.check_refused(2, {"--overflow", "slide", "--keep", "63", "x"}, {"--keep", "0 to 62", "63"});
+  // Options in the model's own config are not arguments.
+  model.write("generation_config.json", R"({"do_sample": true, "suppress_tokens": [257]})");
+  model.check_refused(1, {"--hf-defaults", "x"}, {"suppress_tokens", "257"});
+  std::string vocabulary = read_bytes(model.file("vocab.json"));
+  model.write("vocab.json", vocabulary.erase(vocabulary.find("\"x\":"), 8));
+  model.check_refused(2, {"--bad-words", "x", "a"}, {"--bad-words: ", "no tokens for 'x'"});
+  CHECK(run({"-m", model.path(), "--bad-words", "y", "a"}).status == 0);
 }
 
-TEST_CASE("a word too many is named with the text before it, which may be a mistyped command") {
-  check_refused({"genrate", "The cat"}, 2, {"'The cat'", "'genrate'", "quotes", "gpt2 --help"});
-  check_refused({"inspect", "The", "cat"}, 2, {"'cat'", "'The'", "quotes"});
-  check_refused({"download", "a", "b", "c"}, 2, {"unexpected argument 'c'; see"});
+TEST_CASE("arguments that make no sense are refused by name") {
+  const std::string both = "cannot be combined with";
+  const std::pair<Words, Words> cases[] = {
+      {{"--tmperature", "1", "x"}, {"'--tmperature'", "gpt2 generate --help"}},
+      {{"-x y"}, {"'-x y'", "after --"}},
+      {{"-ngl", "x"}, {"--max-new-tokens", "'gl'"}},
+      {{"info", "-x"}, {"'-x'", "gpt2 info --help"}},
+      {{"--two\nlines\x1b[31m", "x"}, {"'--two lines [31m'"}},
+      {{"--", "x", "--greedy"}, {"'--greedy'"}},
+      {{"Once", "upon"}, {"'upon'", "quotes"}},
+      {{"genrate", "The cat"}, {"'The cat'", "'genrate'", "quotes", "gpt2 --help"}},
+      {{"download", "a", "b", "c"}, {"unexpected argument 'c'; see"}},
+      {{"--greedy=no", "x"}, {"--greedy takes no value"}},
+      {{"-n", "1", "--max-new-tokens", "2", "a"}, {"--max-new-tokens may be given only once"}},
+      {{"a", "-n"}, {"--max-new-tokens expects a value: --max-new-tokens N"}},
+      {{"--stop=", "x"}, {"--stop", "'='"}},
+      {{"-n=", "a"}, {"--max-new-tokens", "'='"}},
+      {{"--threads", "1025", "x"}, {"--threads", "from 0 to 1024", "--help"}},
+      {{"--temperature", "100.1", "x"}, {"0 or a number from 1e-06 to 100"}},
+      {{"quantize", "m", "o", "--text", ""}, {"--text: expected a file, found ''"}},
+      {{"score", ""}, {"FILE: expected a file, found ''"}},
+      {{"quantize", "x"}, {"OUT is required"}},
+      {{"--logprobs", "3", "a"}, {"--logprobs requires --json"}},
+      {{"--keep", "2", "a"}, {"--keep requires --overflow"}},
+      {{"--length-penalty", "1", "a"}, {"--length-penalty: needs --num-beams"}},
+      {{"--samples", "0", "a"}, {"--samples: expected a whole number from 1 to 1048576"}},
+      // Options that contradict each other are refused with both names.
+      {{"--greedy", "--temperature", "0.5", "x"}, {"--temperature", both, "--greedy"}},
+      {{"--ignore-eos", "--min-length", "5", "x"}, {"--min-length", both, "--ignore-eos"}},
+      {{"--num-beams", "2", "--draft", "int8", "x"}, {"--draft", both, "--num-beams"}},
+      {{"--num-beams", "2", "--num-return-sequences", "3", "x"}, {"--samples: ", "2, found 3"}},
+      {{"--tokens", "--bad-words", "x", "3"}, {"--bad-words", both, "--tokens"}},
+      {{"--tokens", "3", "--stop", "x"}, {"--stop", both, "--tokens"}},
+      {{"-p", "a", "-f", "b"}, {"--prompt", both, "--file"}},
+      {{"-p", "a", "b"}, {"--prompt", both, "PROMPT"}},
+      {{"--json", "--no-echo", "a"}, {"--no-echo", both, "--json"}},
+      {{"bench", "-m", "x", "--size", "124M"}, {"--size", both, "--model"}},
+      {{"--samples", "2", "--no-newline", "a"}, {"--no-newline", both, "--samples"}},
+      {{"--save-state", "s", "--samples", "2", "a"}, {"--samples: a session has one text"}},
+      {{"-i", "--json"}, {"--json", both, "--interactive"}},
+      {{"-i", "--num-beams", "2"}, {"--num-beams: a session has one text"}}};
+  for (const auto& [arguments, facts] : cases) check_refused(arguments, 2, facts);
+}
+
+TEST_CASE("a file of a prompt that cannot be read is refused by name") {
+  for (const Words& command : {Words{"-f"}, {"tokenize", "-f"}, {"score"}}) {
+    for (const auto& [file, reason] :
+         {std::pair{"/no/such", "No such file or directory"}, {"/", "Is a directory"}}) {
+      check_refused(joined_words(command, {file, "-m", alphabet_model()}), 1, {file, reason});
+    }
+  }
+}
+
+// Only that each reader's error gets out of the command; the tests of the readers have all errors.
+TEST_CASE("a model whose files are missing or damaged is refused by the name of the file") {
+  const DamagedModel model;
+  model.write("merges.txt", "#version: 0.2\na b c\n");
+  model.check_refused(1, {"x"}, {"merges.txt"});
+  fs::resize_file(model.file("model.safetensors"), 100);
+  model.check_refused(1, {"x"}, {"model.safetensors"});
+  model.write("config.json", R"({"model_type": "llama"})");
+  model.check_refused(1, {"x"}, {"config.json", "llama"});
+  const fs::path folder = fs::path(GPT2_TEST_DATA) / "oracle/loading/added_tokens_not_resized";
+  for (const std::string command : {"generate", "inspect"}) {
+    check_refused({command, "-m", folder.string(), "hi <|user|>"}, 1,
+                  {"258", "259", "'<|user|>'", "added_tokens.json"});
+  }
+}
+
+TEST_CASE("a surprise in the weights is one line on standard error") {
+  const fs::path folder = fs::path(GPT2_TEST_DATA) / "oracle/loading/qa_outputs";
+  const Outcome outcome = run({"-m", folder.string(), "--tokens", "-n", "1", "1 2 3"});
+  CHECK(outcome.status == 0);
+  CHECK(std::ranges::count(outcome.err, '\n') == 1);
+  CHECK(outcome.err.starts_with("gpt2: "));
+}
+
+TEST_CASE("invalid token ids are refused") {
+  const DamagedModel model;
+  for (const std::string id : {"257", "-1", "12abc", "99999999999", "1.5"}) {
+    const Words facts = {"token id 2", "from 0 to 256", "'" + id + "'"};
+    check_refused({"tokenize", "--decode", "-m", model.path(), "3 " + id}, 1, facts);
+    model.check_refused(1, {"--tokens", "3 " + id}, facts);
+  }
 }
 
 }  // namespace gpt2::test::options_test

@@ -166,21 +166,17 @@ class PageTest(PageCase):
         self.assertIn(f"2 of the {vectors} vectors in this text have a dimension more than 4", shown)
         self.assertIn("dimension 9 (in 2), and most of all at h.1.ln_2 (2 of them)", shown)
 
-    def test_title_and_facts(self):
+    def test_opens_on_the_furthest_outlier_of_a_token_inside_the_text(self):
         data = {**data_of(self.page), "changes": ["--skip-mlp 1"]}
-        title, facts = self.open(with_data(self.page, data)).run(
-            "[document.title, byId('facts').textContent]")
+        for token, value in (0, 90), (4, -80), (len(data["tokens"]) - 1, 90):
+            data["norms"][3]["tokens"][token]["outliers"][1]["normalized"] = value
+        browser = self.open(with_data(self.page, data), height=900)
+        self.assertEqual(browser.run("[state.token, state.norm]"), [4, 3])
+        title, facts = browser.run("[document.title, byId('facts').textContent]")
         self.assertEqual(title, "gpt2 inspect: " + TEXT[:60])
         self.assertTrue(facts.endswith("; changed: --skip-mlp 1"), facts)
 
-    def test_opens_on_the_furthest_outlier_of_a_token_inside_the_text(self):
-        data = data_of(self.page)
-        for token, value in (0, 90), (4, -80), (len(data["tokens"]) - 1, 90):
-            data["norms"][3]["tokens"][token]["outliers"][1]["normalized"] = value
-        browser = self.open(with_data(self.page, data))
-        self.assertEqual(browser.run("[state.token, state.norm]"), [4, 3])
-
-    def test_click_on_a_token_changes_every_figure(self):
+    def test_choice_of_a_token_or_normalization_changes_its_figures(self):
         browser = self.open(self.page, "#token=5&norm=3")
         browser.run("var before = see();")
         browser.click('document.querySelectorAll("#text button")[6]')
@@ -188,39 +184,28 @@ class PageTest(PageCase):
         self.assertIn("token=6", browser.run("location.hash"))
         self.assertIn("token 6", browser.run('byId("token_name").textContent'))
         self.assertEqual(browser.run('document.activeElement.getAttribute("aria-pressed")'), "true")
-
-    def test_choice_of_a_normalization_changes_its_figures(self):
-        browser = self.open(self.page, "#token=5&norm=3")
+        browser.press("ArrowRight", "ArrowRight")  # keys keep the focus on the chosen token
+        self.assertEqual(browser.run("wait().then(() => document.activeElement.textContent)"),
+                         self.data["tokens"][8]["text"])
         browser.run("""var before = see(); byId("norm").value = 0;
                        byId("norm").dispatchEvent(new Event("change")); wait()""")
         self.assertEqual(sorted(browser.run("changed(before)")), sorted(OF_NORM))
         self.assertIn("h.0.ln_1", browser.run('byId("model_head").textContent'))
 
     def test_keys_move_through_tokens_and_normalizations(self):
-        browser = self.open(self.page, "#token=1&norm=1")
+        browser = self.open(self.page, "#token=1&norm=1", height=900)
         for key, expected in [("ArrowRight", [2, 1]), ("ArrowLeft", [1, 1]), ("ArrowLeft", [0, 1]),
                               ("ArrowLeft", [0, 1]), ("ArrowDown", [0, 2]), ("ArrowUp", [0, 1])]:
             browser.press(key)
             self.assertEqual(browser.run("[state.token, state.norm]"), expected)
 
-    def test_keys_keep_the_focus_on_the_chosen_token(self):
-        browser = self.open(self.page)
-        browser.click('document.querySelectorAll("#text button")[3]')
-        browser.press("ArrowRight", "ArrowRight")
-        browser.run("wait()")
-        self.assertEqual(browser.run("document.activeElement.textContent"),
-                         self.data["tokens"][5]["text"])
-
-    def test_click_on_a_head_enlarges_it(self):
+    def test_click_on_a_head_or_heat_map_chooses_it(self):
         browser = self.open(self.page)
         browser.run("var before = see();")
         browser.click("""document.querySelector('[data-head="1.2"]')""")
         self.assertLessEqual({"matrix", "head", "parts_heads"}, set(browser.run("changed(before)")))
         self.assertEqual(browser.run("[chosenLayer(), state.head]"), [1, 2])
         self.assertEqual(browser.run("document.querySelectorAll('#heads [aria-pressed=true]').length"), 1)
-
-    def test_click_on_a_heat_map_chooses_its_row_and_column(self):
-        browser = self.open(self.page)
         browser.click('document.querySelector("#maps .field")')
         # The middle may lie between two columns.
         self.assertAlmostEqual(browser.run("state.token"), len(self.data["tokens"]) / 2, delta=1)
@@ -228,8 +213,8 @@ class PageTest(PageCase):
 
     def test_colours_of_the_system(self):
         look = "[isDark(), getComputedStyle(document.body).backgroundColor, see().text]"
-        light = self.open(self.page).run(look)
-        dark = self.open(self.page, scheme="dark").run(look)
+        light = self.open(self.page, height=900).run(look)
+        dark = self.open(self.page, height=900, scheme="dark").run(look)
         self.assertEqual([light[0], dark[0]], [False, True])
         self.assertFalse(set(light) & set(dark))
 

@@ -1,4 +1,5 @@
-// Runs gpt2 score as a process and compares what it prints with what the library computes.
+// Runs gpt2 score and gpt2 embed as processes and compares what they print with what the library
+// computes.
 #include "gpt2/score.h"
 
 #include <chrono>
@@ -8,6 +9,7 @@
 #include <regex>
 #include <thread>
 
+#include "gpt2/embed.h"
 #include "support/alphabet_model.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
@@ -38,39 +40,13 @@ Outcome score_well(const Words& arguments, const std::string& input = kText) {
   return outcome;
 }
 
-// Lines of input, and what the error that answers each must name.
-using Refusals = std::vector<std::pair<std::string, std::string>>;
-
-void check_refused_lines(const char* mode, const Refusals& lines) {
-  std::string input;
-  for (const auto& [line, fact] : lines) input += line + '\n';
-  const Outcome outcome = score({mode}, input);
-  CHECK(outcome.status == 1);
-  const auto errors = json_lines(outcome.out);
-  REQUIRE(errors.size() == lines.size());
-  for (std::size_t i = 0; i < errors.size(); ++i) {
-    CAPTURE(lines[i].first);
-    const std::string error = errors[i].at("error");
-    CHECK(error.starts_with("line " + std::to_string(i + 1) + ": "));
-    CHECK(error.find(lines[i].second) != std::string::npos);
-  }
+Perplexity by_library(const std::string& text, const ScoreOptions& options = {}) {
+  const std::vector<std::vector<TokenId>> texts = {bundled::tokenizer().encode(text)};
+  return perplexity(gpt2::score(Engine::shared(bundled::model()), texts, options), texts,
+                    bundled::tokenizer());
 }
 
-struct Scored {
-  std::vector<TokenId> tokens;
-  TextScore score;
-  Perplexity perplexity;
-};
-
-Scored by_library(const std::string& text, const ScoreOptions& options = {}) {
-  Scored found{bundled::tokenizer().encode(text), {}, {}};
-  const std::span texts(&found.tokens, 1);
-  found.score = gpt2::score(Engine::shared(bundled::model()), texts, options).front();
-  found.perplexity = perplexity({&found.score, 1}, texts, bundled::tokenizer());
-  return found;
-}
-
-// requests_score_test has all members.
+// requests_text_requests_test has all members.
 void check_record(const Json& record, const Perplexity& expected) {
   CAPTURE(record.dump());
   CHECK(record.at("tokens") == expected.tokens);
@@ -80,15 +56,12 @@ void check_record(const Json& record, const Perplexity& expected) {
 }  // namespace
 
 TEST_CASE("score prints what the library computes, as text and as JSON") {
-  const Perplexity expected = by_library(kText, {.context = 16, .stride = 5}).perplexity;
+  const Perplexity expected = by_library(kText, {.context = 16, .stride = 5});
   const Words options = {"--context", "16", "--stride", "5"};
-  Words json = options;
-  json.push_back("--json");
-  const std::vector<Json> records = json_lines(score_well(json).out);
-  REQUIRE(records.size() == 1);
-  check_record(records[0], expected);
-  CHECK(records[0]["context"] == 16);
-  CHECK(records[0]["stride"] == 5);
+  const Json record = Json::parse(score_well(joined_words(options, {"--json"})).out);
+  check_record(record, expected);
+  CHECK(record["context"] == 16);
+  CHECK(record["stride"] == 5);
   CHECK(expected.windows > 2);
 
   char line[200];
@@ -110,25 +83,24 @@ TEST_CASE("score prints what the library computes, as text and as JSON") {
   CHECK(out.find(line) != std::string::npos);
 }
 
-TEST_CASE("score reads a file or standard input, and shows the options that it used") {
+TEST_CASE("score reads a file or standard input, whose last newline is a part of the text") {
   const TemporaryDirectory place;
-  place.write("text", kText);
-  const Outcome expected = score_well({"--json"});
-  check_record(Json::parse(expected.out), by_library(kText).perplexity);
-  CHECK(Json::parse(expected.out)["context"] == 512);
-  CHECK(Json::parse(expected.out)["stride"] == 256);
-  CHECK(score_well({"--json", "-"}).out == expected.out);
-  CHECK(score_well({(place.path() / "text").string(), "--json"}, "").out == expected.out);
-  CHECK(score_well({"--json", "-t", "1"}).out == expected.out);
-  const std::string plain = score_well({}).out;
+  const std::string file = place.write("text", kText + "\n").string();
+  const Outcome expected = score_well({"--json"}, kText + "\n");
+  check_record(Json::parse(expected.out), by_library(kText + "\n"));
+  CHECK(score_well({"--json", "-"}, kText + "\n").out == expected.out);
+  CHECK(score_well({file, "--json", "-t", "1"}, "").out == expected.out);
+  const std::string plain = score_well({}, "The cat").out;
   CHECK(plain.find("+-") == std::string::npos);  // one window has no standard error
   CHECK(plain.find(" in 1 window of 512 tokens") != std::string::npos);
-  CHECK(score_well({}, "The cat").out.find(" by word (1 word)\n") != std::string::npos);
+  CHECK(plain.find(" by word (1 word)\n") != std::string::npos);
+  check_refused({"score", place.write("story.txt", "A").string()}, 1,
+                {"story.txt", "two tokens", "found 1"});
 }
 
 TEST_CASE("Ctrl-C ends the scoring of a text without a result", "[terminal]") {
   std::string text;
-  while (text.size() < (is_slow() ? 200'000 : 4'000'000)) text += "abcdefg ";
+  while (text.size() < (is_slow() ? 200'000 : 1'000'000)) text += "abcdefg ";
   const TemporaryDirectory place;
   place.write("book", text);
   Command command({"score", "book", "-m", alphabet_model()},
@@ -166,28 +138,17 @@ TEST_CASE("--tokens reads ids, and then nothing is counted by word or byte") {
                 {.input = "1 4096"});
 }
 
-TEST_CASE("--bos is the member add_bos of the requests") {
+TEST_CASE("options and modes are members of the requests") {
   CHECK(score_well({"--bos", "--per-line"}, "a").status == 0);  // a text of one token
-  CHECK(score_well({"--bos", "--jsonl"}, R"({"text": "a"})").out ==
-        score_well({"--jsonl"}, R"({"text": "a", "add_bos": true})").out);
   const std::string question = R"({"context": "", "choices": ["Once", " sky"])";
   CHECK(score_well({"--bos", "--choices"}, question + "}").out ==
         score_well({"--choices"}, question + R"(, "add_bos": true})").out);
-}
-
-TEST_CASE("--logprobs prints a line for each token, those that the JSON has") {
   const Words options = {"--logprobs", "3"};
-  const Json record = Json::parse(score_well(joined_words(options, {"--json"})).out);
-  CHECK(json_lines(score_well(options).out) == record.at("logprobs").get<std::vector<Json>>());
-}
-
-TEST_CASE("--json prints one record for each text, with its tokens if they are asked for") {
-  const Outcome lines = score_well({"--jsonl", "--logprobs", "1"}, Json{{"text", kText}}.dump());
-  CHECK(score_well({"--json", "--logprobs", "1"}).out == lines.out);
+  const std::string json = score_well(joined_words(options, {"--json"})).out;
+  CHECK(json == score_well(joined_words(options, {"--jsonl"}), Json{{"text", kText}}.dump()).out);
+  CHECK(json_lines(score_well(options).out) ==
+        Json::parse(json).at("logprobs").get<std::vector<Json>>());  // a line for each token
   CHECK(score_well({"--json", "--per-line"}).out == score_well({"--per-line"}).out);
-  // A newline at the end is a part of the text.
-  check_record(json_lines(score_well({"--json"}, kText + "\n").out).at(0),
-               by_library(kText + "\n").perplexity);
 }
 
 TEST_CASE("--per-line scores every line by itself, in order") {
@@ -200,26 +161,24 @@ TEST_CASE("--per-line scores every line by itself, in order") {
   }
   const auto records = json_lines(score_well({"--per-line"}, input).out);
   REQUIRE(records.size() == 400);
-  for (const std::size_t i : {0u, 1u, 199u, 398u, 399u}) {
-    check_record(records[i], by_library(lines[i]).perplexity);
-  }
+  for (const std::size_t i : {0u, 199u, 399u}) check_record(records[i], by_library(lines[i]));
   CHECK(score_well({"--per-line"}, "").out == "");
-  CHECK(json_lines(score_well({"--per-line"}, "One day\nThe cat").out).size() == 2);
 }
 
-TEST_CASE("a line that cannot be scored becomes an error record, and the command fails") {
-  const Outcome outcome = score({"--per-line"}, "One day\n\nA\nThe cat\n");
-  CHECK(outcome.status == 1);
-  CHECK(outcome.err.starts_with("gpt2: standard input: 2 of 4 lines failed"));
-  const auto records = json_lines(outcome.out);
-  REQUIRE(records.size() == 4);
-  check_record(records[0], by_library("One day").perplexity);
-  for (const std::size_t i : {1u, 2u}) {
-    const std::string error = records[i].at("error");
-    CHECK(error.starts_with("line " + std::to_string(i + 1) + ": expected a text of two tokens"));
-    CHECK(error.ends_with("found " + std::to_string(i - 1)));
+TEST_CASE("a line that has no answer becomes an error record, and the command fails") {
+  for (const Words& command : {Words{"score", "--per-line"}, {"embed"}}) {
+    const Outcome outcome =
+        run(command, {.input = "One day\n\n" + std::string(9999, '.') + "\nA dog\n"});
+    const bool is_score = command[0] == "score";
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err.starts_with(is_score ? "gpt2: standard input: 1 of 4 lines failed"
+                                           : "gpt2: standard input: 2 of 4 lines failed"));
+    const auto records = json_lines(outcome.out);
+    REQUIRE(records.size() == 4);
+    for (const std::size_t i : {0u, 3u}) CHECK(records[i].contains("tokens"));
+    CHECK(records[1].at("error").get<std::string>().starts_with("line 2: "));
+    CHECK(records[2].contains("error") != is_score);  // a long text is scored in windows
   }
-  check_record(records[3], by_library("The cat").perplexity);
 }
 
 TEST_CASE("lines are answered as they come, whatever the length of the input") {
@@ -233,41 +192,42 @@ TEST_CASE("lines are answered as they come, whatever the length of the input") {
   CHECK(command.wait() == 0);
   const auto records = json_lines(command.out);
   REQUIRE(records.size() == 2);
-  check_record(records[1], by_library("The cat").perplexity);
+  check_record(records[1], by_library("The cat"));
 }
 
-TEST_CASE("--jsonl reads texts and token ids, and refuses every other record") {
-  const auto ids = bundled::tokenizer().encode("One\nday");
-  const auto records = json_lines(
-      score_well({"--jsonl", "--logprobs", "1"}, R"({"text": "One\nday", "id": 7})"
-                                                 "\r\n" +
-                                                     Json{{"token_ids", ids}}.dump() + "\n" +
-                                                     Json{{"text", ids}}.dump() + "\n")
-          .out);
-  REQUIRE(records.size() == 3);
-  check_record(records[0], by_library("One\nday").perplexity);
-  CHECK(records[0].at("logprobs").size() == ids.size());
+TEST_CASE("--jsonl and --choices read objects, and refuse every other line") {
+  const Json ids = bundled::tokenizer().encode("One\nday");
+  const auto records =
+      json_lines(score_well({"--jsonl"}, R"({"text": "One\nday", "id": 7})"
+                                         "\r\n" +
+                                             Json{{"token_ids", ids}}.dump() + "\n")
+                     .out);
+  REQUIRE(records.size() == 2);
+  check_record(records[0], by_library("One\nday"));
   CHECK(records[1] == records[0]);
-  CHECK(records[2] == records[0]);
-  check_refused_lines("--jsonl", {{"", "an empty line"},
-                                  {"{\"text\":", "column 9"},
-                                  {"[1, 2]", "array"},
-                                  {"{}", "\"token_ids\""},
-                                  {R"({"text":"a","token_ids":[]})", "both"},
-                                  {R"({"text":7})", "text: "}});
-  // Without a tokenizer, there are no texts.
-  const std::string error =
-      json_lines(score({"--jsonl", "--tokens"}, "{\"text\":\"a b\"}").out)[0].at("error");
-  CHECK(error.find("no tokenizer") != std::string::npos);
-}
-
-// requests_choices_test has the numbers.
-TEST_CASE("--choices tells which continuation the model prefers") {
-  const Outcome outcome =
-      score_well({"--choices"}, R"({"context": "Once upon a", "choices": [" moon", " time"]})");
-  CHECK(Json::parse(outcome.out).at("best") == 1);
-  check_refused_lines("--choices", {{R"({"context": "a"})", "\"choices\""},
-                                    {R"({"context": "a", "choices": ["b", ""]})", "choice 2 "}});
+  const std::string question = R"({"context": "Once upon a", "choices": [" moon", " time"]})";
+  CHECK(Json::parse(score_well({"--choices"}, question).out).at("best") == 1);
+  const std::pair<std::string, std::vector<std::pair<std::string, std::string>>> modes[] = {
+      {"--jsonl",
+       {{"", "an empty line"},
+        {"{\"text\":", "column 9"},
+        {"[1, 2]", "array"},
+        {"{}", "\"token_ids\""},
+        {R"({"text":"a","token_ids":[]})", "both"}}},
+      {"--choices", {{R"({"context": "a"})", "\"choices\""}}}};
+  for (const auto& [mode, lines] : modes) {
+    std::string input;
+    for (const auto& [line, fact] : lines) input += line + '\n';
+    const Outcome outcome = score({mode}, input);
+    CHECK(outcome.status == 1);
+    const auto errors = json_lines(outcome.out);
+    REQUIRE(errors.size() == lines.size());
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      const std::string error = errors[i].at("error");
+      CHECK(error.starts_with("line " + std::to_string(i + 1) + ": "));
+      CHECK(error.find(lines[i].second) != std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("a terminal shows the progress of scoring, and standard output the answer alone",
@@ -285,22 +245,47 @@ TEST_CASE("a terminal shows the progress of scoring, and standard output the ans
   CHECK(command.out == score_well({"--context", "64", "--stride", "32"}, text).out);
 }
 
-TEST_CASE("score refuses what it cannot do in one line") {
-  const TemporaryDirectory place;
-  const std::string file = place.write("story.txt", "A").string();
-  check_refused({"score", file}, 1, {file, "two tokens", "found 1"});
-  check_refused({"score"}, 1, {"standard input", "found 1"}, {.input = "A"});
-  const std::string both = "cannot be combined with";
-  for (const auto& [arguments, facts] : std::vector<std::pair<Words, Words>>{
-           {{"--context", "1"}, {"--context", "from 2 to 512", "found 1"}},
-           {{"--context", "9", "--stride", "10"}, {"--stride: ", "9", "10"}},
-           {{"--logprobs", "101"}, {"--logprobs", "from 0 to 100"}},
-           {{"a", "b"}, {"'b'"}},
-           {{"--jsonl", "--choices"}, {both}},
-           {{"--choices", "--context", "9"}, {both}},
-           {{"--choices", "--stride", "9"}, {both}}}) {
-    check_refused(joined_words({"score"}, arguments), 2, facts);
+TEST_CASE("score and embed refuse invalid arguments") {
+  const std::pair<Words, Words> cases[] = {
+      {{"score", "--context", "1"}, {"--context", "from 2 to 512", "found 1"}},
+      {{"score", "--context", "9", "--stride", "10"}, {"--stride: ", "9", "10"}},
+      {{"score", "--jsonl", "--choices"}, {"cannot be combined with"}},
+      {{"score", "--choices", "--stride", "9"}, {"cannot be combined with"}},
+      {{"embed", "--pooling", "max"}, {"--pooling", "mean or last", "'max'"}},
+      {{"embed", "--layer", "7"}, {"--layer: ", "from 0 to 6", "7"}}};
+  for (const auto& [arguments, facts] : cases) check_refused(arguments, 2, facts);
+}
+
+TEST_CASE("embed writes the library's vectors as JSON") {
+  const std::vector<std::string> texts = {"The cat sat down.", "One day", "A dog"};
+  std::string input, lines, tokens;
+  std::vector<std::vector<TokenId>> ids;
+  for (const std::string& text : texts) {
+    input += text + '\n';
+    lines += Json{{"text", text}}.dump() + '\n';
+    for (const TokenId id : ids.emplace_back(bundled::tokenizer().encode(text))) {
+      tokens += std::to_string(id) + ' ';
+    }
+    tokens += '\n';
   }
+  const auto check = [&](const Words& words, const EmbedOptions& options,
+                         const std::string& given) {
+    CAPTURE(words);
+    const Outcome outcome = run(joined_words({"embed"}, words), {.input = given});
+    CHECK(outcome.err == "");
+    CHECK(outcome.status == 0);
+    const auto expected = embed(Engine::shared(bundled::model()), ids, options);
+    const auto records = json_lines(outcome.out);
+    REQUIRE(records.size() == expected.size());
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      CHECK(records[i].at("tokens") == ids[i].size());
+      // The digits in the JSON stand for the exact float.
+      CHECK(records[i].at("embedding").get<std::vector<float>>() == expected[i]);
+    }
+  };
+  check({}, {}, input);
+  check({"--pooling", "last", "--jsonl"}, {.pooling = Pooling::last}, lines);
+  check({"--layer", "0", "-t", "1", "--tokens"}, {.layer = 0}, tokens);
 }
 
 }  // namespace gpt2::test::score_test

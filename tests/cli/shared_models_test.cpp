@@ -49,22 +49,6 @@ TEST_CASE("aitextgen-tarotble writes English") {
   CHECK(json["warnings"].empty());
 }
 
-TEST_CASE("lm-buddy-tiny-gpt2, a GPT2Model without a prefix, writes with its own 21 tokens") {
-  if (skipped()) return;
-  const Outcome outcome =
-      run({"-m", model("lm-buddy-tiny-gpt2"), "--greedy", "--max-new-tokens", "5", "low"});
-  CHECK(outcome.err == "");
-  CHECK(outcome.status == 0);
-  const auto json =
-      nlohmann::json::parse(run({"info", "-m", model("lm-buddy-tiny-gpt2"), "--json"}).out);
-  CHECK(json["tensors"] == 16);
-  CHECK(json["ignored"].empty());
-  // The parameters are wte (21, 2), wpe (1024, 2), three LayerNorms of 4, c_attn 3 * 6, c_proj
-  // 3 * 2, c_fc 3 * 8 and the other c_proj 9 * 2.
-  CHECK(json["parameters"] == 42 + 2048 + 12 + 18 + 6 + 24 + 18);
-  CHECK(json["tokenizer"]["size"] == 21);
-}
-
 TEST_CASE("tiny-random-gpt2 has no tokenizer, and writes what onnxruntime's tests expect of it") {
   if (skipped()) return;
   std::ifstream in(kModels / "tiny-random-gpt2-hf/expected.json");
@@ -81,14 +65,6 @@ TEST_CASE("tiny-random-gpt2 has no tokenizer, and writes what onnxruntime's test
     CHECK(outcome.out == ids[1] + "\n");
   }
   CHECK(contains(run({"-m", model("tiny-random-gpt2-hf"), "x"}).err, "--tokens"));
-}
-
-TEST_CASE("distilgpt2-legacy-TRUNCATED is refused with the tensor at which its data ends") {
-  if (skipped()) return;
-  const Outcome outcome = run({"-m", model("distilgpt2-legacy-TRUNCATED"), "x"});
-  CHECK(outcome.status == 1);
-  CHECK(
-      contains(outcome.err, "the file ends inside tensor 'transformer.h.2.attn.c_attn.weight', "));
 }
 
 TEST_CASE("directories with real configs but no weights are refused for what they lack") {

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -53,13 +51,6 @@ std::string letters(const std::string& lines, const Words& arguments = {"-n", "3
   return answers(joined_words({"-m", alphabet_model(), "--greedy"}, arguments), lines);
 }
 
-std::string text(const Words& arguments) {
-  const Outcome outcome = run(arguments);
-  CAPTURE(arguments, outcome.err);
-  CHECK(outcome.status == 0);
-  return outcome.out;
-}
-
 // The mistake is in the last of the lines. The message names it and has each of these facts.
 void check_refused(const std::string& lines, const std::string& out, const Words& facts,
                    const std::string& model = alphabet_model(), const Words& more = {}) {
@@ -90,7 +81,7 @@ TEST_CASE("each line is followed by its answer") {
 
 TEST_CASE("the text is the same as from the same commands with a state") {
   const Words options = {"-n", "12", "-s", "4", "--no-echo"};
-  const auto with = [&](const Words& words) { return text(joined_words(words, options)); };
+  const auto with = [&](const Words& words) { return run(joined_words(words, options)).out; };
   std::string expected = with({"Once upon a time", "--save-state", state()});
   expected += with({"--state", state(), "--save-state", state(), "-p", "\nTom said:"});
   expected += with({"--state", state(), "--save-state", state()});
@@ -106,7 +97,7 @@ TEST_CASE("a line break stands between an answer and the next line, unless there
 
 TEST_CASE("/again writes the last answer with the next sequence") {
   const auto sequence = [](const char* number) {
-    return text({"-n", "9", "--no-echo", "--sequence", number, "Once upon"});
+    return run({"-n", "9", "--no-echo", "--sequence", number, "Once upon"}).out;
   };
   CHECK(sequence("0") != sequence("1"));
   CHECK(answers({"-n", "9"}, "Once upon\n/again\n/again\n") ==
@@ -118,7 +109,6 @@ TEST_CASE("/again writes the last answer with the next sequence") {
 TEST_CASE("/reset, /save and /load change the text that is continued") {
   CHECK(letters("ab\n/save " + state() + "\nxy\n/load " + state() + "\n\n") ==
         "cde\nz \xef\xbf\xbd\nfgh\n");
-  CHECK(letters("\n", {"-n", "3", "--state", state()}) == "fgh\n");
   letters("ab\n/reset\nk\n/save " + state() + "\n");
   CHECK(saved_tokens() == ids("klmn"));
 }
@@ -152,13 +142,12 @@ TEST_CASE("a text that no longer fits the context slides, and a turn of it can b
   const TemporaryDirectory directory;
   write_alphabet_model(directory.path(), 8);
   const std::string small = directory.path().string();
-  const auto with = [&](Words words, const std::string& lines) {
-    words.insert(words.end(), {"-m", small, "--greedy", "-n", "3", "--save-state", state()});
-    return talk(words, lines).out;
+  const Words saving = {"-m", small, "--greedy", "-n", "3", "--save-state", state()};
+  const auto with = [&](const Words& words, const std::string& lines) {
+    return talk(joined_words(words, saving), lines).out;
   };
   CHECK(with({}, "ab\nk\nt\nbcd\n") == "cde\nlmn\nuvw\nefg\n");
-  CHECK(with({}, "ab\nklmn\n") == "cde\nopq\n");  // abcde -> de, and \nklmn
-  CHECK(with({}, "ab\nklmn\n/undo\n\n") == "cde\nopq\nfgh\n");
+  CHECK(with({}, "ab\nklmn\n/undo\n\n") == "cde\nopq\nfgh\n");  // abcde -> de, and \nklmn
   CHECK(with({"--overflow", "slide", "--keep", "2"}, "ab\nklmn\n") == "cde\nopq\n");
   CHECK(saved_tokens()[0] == 'a');
   CHECK(saved_tokens()[1] == 'b');
@@ -189,9 +178,8 @@ TEST_CASE("/set stop takes texts in quotes, with the escapes of JSON") {
   CHECK(letters("/set stop \"e\"\n/set stop \"x\"\nab\n") == "cde\n");  // replaced
   CHECK(letters("/set stop \\u0065\nab\n") == "cd\n");
   CHECK(letters("/set stop \"z \"\nx\n") == "y\n");
-  for (const std::string value : {"\"Tom", "Tom\\x", "\"Tom\" 5", "a\"b", "\"\""}) {
-    check_refused("/set stop " + value + "\n", "",
-                  {"stop: expected", value == "\"\"" ? "''" : value});
+  for (const std::string value : {"\"Tom", "Tom\\x", "\"Tom\" 5", "a\"b"}) {
+    check_refused("/set stop " + value + "\n", "", {"stop: expected", value});
   }
 }
 
@@ -210,15 +198,11 @@ TEST_CASE("an invalid line is refused, and ends a talk that is read from a file"
       {"/reset all", {"expected /reset"}},
       {"/load " + none, {none, "No such file"}},
       {"/load " + novel, {novel, "is not the state of a session"}},
-      {"/load " + place().path().string(), {place().path().string()}},
       {"/set top-q 1", {"'top-q'", "/set"}},
       {"/unset top-q", {"'top-q'"}},
       {"/set top-k x", {"top_k", "0 to 1000000000", "'x'"}},
       {"/set top_k " + std::string(2 << 20, 'x'), {"xxx...'"}},
       {"/set keep 1000000001", {"keep", "0 to 1000000000", "'1000000001'"}},
-      {"/set seed 18446744073709551616",
-       {"seed", "from -9223372036854775808 to 18446744073709551615"}},
-      {"/set temperature 1e999", {"temperature"}},
       {"/set suppress_tokens 257", {"suppress_tokens", "257", "0 to 256"}}};
   for (const auto& [line, facts] : cases) check_refused(line + "\n", "", facts);
   check_refused("ab\n/save " + novel + "\n", "cde\n", {novel, "is not the state of a session"});
@@ -262,14 +246,6 @@ std::string shown_after(const Words& lines) {
 
 }  // namespace
 
-TEST_CASE("a talk on a terminal begins with the model's name and /help", "[terminal]") {
-  Command command({"-i", "-m", alphabet_model()}, kTerminal);
-  command.await_error("> ");
-  CHECK(command.err.find(alphabet_model() + ": ") != std::string::npos);
-  CHECK(command.err.find(" parameters, a context of 1024 tokens.") != std::string::npos);
-  CHECK(command.err.find("/help") != std::string::npos);
-}
-
 TEST_CASE("on a terminal, lines can be edited, and an error does not end the talk", "[terminal]") {
   Command command({"-i", "-m", alphabet_model(), "-n", "3"}, kTerminal);
   command.type_after("> ", "abx\x7f\r");
@@ -308,6 +284,9 @@ TEST_CASE("a talk on a terminal says what /undo, /save and /load did", "[termina
   CHECK(shown_after({"/load " + state()}) == loaded);
   Command resumed({"-i", "-m", alphabet_model(), "--state", state()}, kWholeTerminal);
   resumed.await_error("> ");
+  CHECK(resumed.err.find(alphabet_model() + ": ") != std::string::npos);
+  CHECK(resumed.err.find(" parameters, a context of 1024 tokens.") != std::string::npos);
+  CHECK(resumed.err.find("/help") != std::string::npos);
   CHECK(resumed.err.find(loaded) != std::string::npos);
   // "ab" and 240 letters: more than is shown.
   const std::string whole = letters("ab\n/save " + state() + "\n", {"-n", "240"});
@@ -317,18 +296,20 @@ TEST_CASE("a talk on a terminal says what /undo, /save and /load did", "[termina
   CHECK(shown_after({"/set top_p 2", "ab"}) == "cde\r\n");  // a mistake changes nothing
 }
 
+namespace {
+
+std::string list(const std::string& lines, const Words& more = {}) {
+  return talk(joined_words({"-m", alphabet_model()}, more), lines + "/set\n").err;
+}
+
+}  // namespace
+
 TEST_CASE("/set alone lists the options, and marks those that were set") {
-  const auto list = [](const std::string& lines, const Words& more = {}) {
-    return talk(joined_words({"-m", alphabet_model()}, more), lines + "/set\n").err;
-  };
   const auto has = [](const std::string& text, const std::string& name, const std::string& value) {
-    std::string row = name;
-    row.resize(36, ' ');
-    return text.find(row + value + "\n") != std::string::npos;
+    return text.find(name + std::string(36 - name.size(), ' ') + value + "\n") != text.npos;
   };
   const std::string defaults = list("");
   CHECK(has(defaults, "  temperature", "0.8"));
-  CHECK(has(defaults, "  seed", "0"));
   CHECK(has(defaults, "  overflow", "slide"));
   CHECK(has(defaults, "  bad_words", "none"));
   CHECK(defaults.find("\n* t") == std::string::npos);
@@ -344,9 +325,6 @@ TEST_CASE("/set alone lists the options, and marks those that were set") {
 }
 
 TEST_CASE("/set can change every option of the table, and /unset takes it back") {
-  const auto list = [](const std::string& lines) {
-    return talk({"-m", alphabet_model()}, lines + "/set\n").err;
-  };
   const std::string defaults = list("");
   const auto check = [&](const auto& field) {
     const std::string name = field.name;
@@ -359,6 +337,7 @@ TEST_CASE("/set can change every option of the table, and /unset takes it back")
       const Outcome outcome = talk({"-m", alphabet_model()}, set + "/set\n");
       if (outcome.status != 0 || outcome.err == defaults) continue;
       changed = set;
+      break;
     }
     REQUIRE(changed != "");
     CHECK(list(changed).find("* " + name + ' ') != std::string::npos);
@@ -399,10 +378,10 @@ TEST_CASE("signals other than Ctrl-C end a talk, which is saved", "[terminal]") 
       if (most == "3") command.await_error("\n> ");
       command.send(signal);
       CHECK(command.wait() == -signal);
-      const auto tokens = saved_tokens();
+      auto tokens = saved_tokens();
       REQUIRE(tokens.size() >= 5);
-      CHECK(std::vector(tokens.begin(), tokens.begin() + 5) ==
-            std::vector<gpt2::TokenId>{'a', 'b', 'c', 'd', 'e'});
+      tokens.resize(5);
+      CHECK(tokens == ids("abcde"));
       std::filesystem::remove(state());
     }
   }
@@ -419,9 +398,6 @@ TEST_CASE("a signal ends a talk that waits for a line of a pipe, and saves it", 
     CHECK(saved_tokens() == ids("abcde"));
     std::filesystem::remove(state());
   }
-}
-
-TEST_CASE("Ctrl-C ends a talk that is read from a file") {
   Command from_file({"-i", "-m", alphabet_model(), "-n", "100000000"}, {.input = "ab\nk\n"});
   from_file.read(10);
   from_file.send(SIGINT);

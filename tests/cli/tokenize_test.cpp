@@ -1,4 +1,4 @@
-// Runs gpt2 tokenize, --help and --version as processes.
+// Runs gpt2 tokenize as a process.
 #include <filesystem>
 
 #include "support/alphabet_model.h"
@@ -8,27 +8,23 @@
 
 namespace gpt2::test::tokenize_test {
 
-namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-}  // namespace
-
 TEST_CASE("tokenize turns a text into ids and back") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.write("text.txt", "ab\n").string();
+  const std::string ids = directory.write("ids.txt", "97 98\n").string();
   const auto out = [](const Words& more, const std::string& input = "") {
     return run(joined_words({"tokenize", "-m", alphabet_model()}, more), {.input = input}).out;
   };
   CHECK(out({"a b"}) == "97 32 98\n");
-  CHECK(out({""}) == "\n");
   CHECK(out({"<|endoftext|>"}) == "256\n");
   CHECK(out({"-"}, "a\n") == "97 10\n");
-  CHECK(out({"--decode", "97, 32\n98"}) == "a b");
-  CHECK(out({"--decode", "97", "32,", "98"}) == "a b");
-  CHECK(out({"--decode", "[97, 32, 98]"}) == "a b");
+  CHECK(out({"-f", file}) == "97 98 10\n");
+  CHECK(out({"--decode", "--file", ids}) == "ab");
+  for (const Words& given : std::vector<Words>{
+           {"97, 32\n98"}, {"97", "32,", "98"}, {"[97, 32, 98]"}, {"[[97, 32, 98]]"}}) {
+    CHECK(out(joined_words({"--decode"}, given)) == "a b");
+  }
   CHECK(out({"--decode"}, "[97,98]\n") == "ab");
-  CHECK(out({"--decode", "[[97, 98]]"}) == "ab");
   CHECK(out({"--decode"}, "\n") == "");
   check_refused({"tokenize", "-m", alphabet_model(), "--decode", "[[97], [98]]"}, 1, {"'['"});
   check_refused({"tokenize", "-m", alphabet_model(), "a", "b"}, 2, {"'b'", "quotes"});
@@ -64,7 +60,7 @@ TEST_CASE("ids without a token decode to nothing, up to the last id of the model
   };
   CHECK(decoded("257 265 32 99 270").out == "the c");
   CHECK(decoded("260 271").out == "");
-  CHECK(contains(decoded("272").err, "from 0 to 271, found '272'"));
+  CHECK(decoded("272").err.find("from 0 to 271, found '272'") != std::string::npos);
 }
 
 TEST_CASE("the base of an adapter that has its own tokenizer is not needed") {
@@ -73,32 +69,8 @@ TEST_CASE("the base of an adapter that has its own tokenizer is not needed") {
   std::filesystem::remove(directory.path() / "model.safetensors");
   directory.write("adapter_config.json", R"({"base_model_name_or_path": "no/such"})");
   CHECK(run({"tokenize", "-m", directory.path().string(), "ab"}).out == "97 98\n");
-  CHECK(contains(run({"tokenize", "-m", directory.path().string(), "--decode", "97"}).err,
-                 "adapter_config.json"));
-}
-
-TEST_CASE("every command has a help text with examples") {
-  for (const Words& arguments :
-       {Words{"--help"}, Words{"-h"}, Words{"generate", "--help"}, Words{"tokenize", "-h"},
-        Words{"info", "--help"}, Words{"help"}, Words{"quantize", "-h"}, Words{"bench", "-h"},
-        Words{"score", "-h"}, Words{"embed", "--help"}}) {
-    const Outcome outcome = run(arguments);
-    CHECK(outcome.status == 0);
-    CHECK(outcome.err == "");
-    CHECK(contains(outcome.out, "Usage: gpt2 "));
-    CHECK(contains(outcome.out, "Examples:\n  gpt2 "));
-  }
-  CHECK(contains(run({"-m", alphabet_model(), "--help"}).out, "Usage: gpt2 generate"));
-  CHECK(contains(run({"generate", "--help"}).out, "--temperature N"));
-  CHECK(run({"help", "generate"}).out == run({"generate", "--help"}).out);
-  CHECK(run({"help", "--"}).out == run({"--help"}).out);
-}
-
-TEST_CASE("--version prints the version") {
-  const Outcome outcome = run({"--version"});
-  CHECK(outcome.status == 0);
-  CHECK(outcome.out.starts_with("gpt2 "));
-  CHECK(outcome.out.ends_with("\n"));
+  check_refused({"tokenize", "-m", directory.path().string(), "--decode", "97"}, 1,
+                {"adapter_config.json"});
 }
 
 }  // namespace gpt2::test::tokenize_test

@@ -1,8 +1,6 @@
 // Tests files from Windows, which may begin with a byte order mark and whose lines end in CRLF, and
 // the names that people give there.
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -47,35 +45,32 @@ void check_same(Words words, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a prompt from Windows is the same prompt") {
+TEST_CASE("a text and lines from Windows are the same text and lines") {
   check_same({"-n", "3", "--greedy", "-f", "FILE"}, "ab\n");
-  check_same({"-n", "3", "--greedy", "-f", "FILE"}, "ab");
   check_same({"tokenize", "-f", "FILE"}, "ab");
-  const std::string mark_only = place().write("input", kMark).string();
-  CHECK(run({"-m", alphabet_model(), "-n", "0", "-f", mark_only}).out == "\n");
-}
-
-TEST_CASE("lines from Windows are the same lines") {
+  check_same({"score", "FILE"}, "abcdefgh");
   check_same({"score", "--per-line", "FILE"}, "abc\nbcd\n");
   check_same({"score", "--jsonl", "FILE"}, "{\"text\": \"abc\"}\n{\"text\": \"bcd\"}\n");
   check_same({"embed", "FILE"}, "abc\nbcd\n");
-  check_same({"score", "FILE"}, "abcdefgh");
+  const std::string mark_only = place().write("input", kMark).string();
+  CHECK(run({"-m", alphabet_model(), "-n", "0", "-f", mark_only}).out == "\n");
+  const Outcome talk = run({"-i", "-m", alphabet_model(), "-n", "3", "--greedy"},
+                           {.input = kMark + "ab\r\nklm\r\n"});
+  CHECK(talk.out == "cde\nnop\n");
+  CHECK(talk.err == "");
 }
 
 TEST_CASE("batch answers the lines of a file from Windows, and can be resumed") {
   const auto texts = [](const Words& more, const std::string& input) {
-    const std::string out = (place().path() / "out").string();
-    Words words = {
-        "batch", place().write("input", input).string(), "-o", out, "-m", alphabet_model(), "-n",
-        "3"};
-    words.insert(words.end(), more.begin(), more.end());
-    const Outcome outcome = run(words);
-    CHECK(outcome.status == 0);
+    const auto out = place().path() / "out";
+    const Words words = {"batch", place().write("input", input).string(),
+                         "-o",    out.string(),
+                         "-m",    alphabet_model(),
+                         "-n",    "3"};
+    CHECK(run(joined_words(words, more)).status == 0);
     std::string result;
-    const std::string records = read_bytes(place().path() / "out");
-    for (std::size_t begin = 0, end; (end = records.find('\n', begin)) != records.npos;
-         begin = end + 1) {
-      result += json::parse(records.substr(begin, end - begin))["text"].get<std::string>() + '|';
+    for (const json& record : json_lines(read_bytes(out))) {
+      result += record["text"].get<std::string>() + '|';
     }
     return result;
   };
@@ -85,27 +80,14 @@ TEST_CASE("batch answers the lines of a file from Windows, and can be resumed") 
   CHECK(texts({}, kMark + "{\"prompt\": \"ab\"}\r\n") == "cde|");
 }
 
-TEST_CASE("bytes that are not UTF-8 are read as they are") {
-  CHECK(run({"tokenize", "-f", place().write("latin1", "ab\xe9").string(), "-m", alphabet_model()})
-            .status == 0);
-}
-
-TEST_CASE("a talk reads lines from Windows") {
-  const Outcome outcome = run({"-i", "-m", alphabet_model(), "-n", "3", "--greedy"},
-                              {.input = kMark + "ab\r\nklm\r\n"});
-  CHECK(outcome.out == "cde\nnop\n");
-  CHECK(outcome.err == "");
-}
-
 TEST_CASE("the column of an error counts the characters that an editor counts") {
-  const auto error = [](const std::string& line) {
-    return run({"score", "--jsonl", "-m", alphabet_model()}, {.input = line + "\r\n"}).out;
-  };
-  CHECK(error("{\"text\" 1}").find("invalid JSON at column 9") != std::string::npos);
-  CHECK(error(kMark + "{\"text\" 1}").find("invalid JSON at column 9") != std::string::npos);
   // An e with an accent has two bytes, but is one character.
-  CHECK(error("{\"\xc3\xa9\xc3\xa9\xc3\xa9t\" 1}").find("invalid JSON at column 9") !=
-        std::string::npos);
+  for (const std::string& line : {std::string("{\"text\" 1}"), kMark + "{\"text\" 1}",
+                                  std::string("{\"\xc3\xa9\xc3\xa9\xc3\xa9t\" 1}")}) {
+    const Outcome outcome =
+        run({"score", "--jsonl", "-m", alphabet_model()}, {.input = line + "\r\n"});
+    CHECK(outcome.out.find("invalid JSON at column 9") != std::string::npos);
+  }
 }
 
 TEST_CASE("a model may have an accent in its name, and a separator at its end") {
