@@ -1,12 +1,17 @@
-// Tests requests for chats: the transcript or dialog that messages become, the answer, its parts,
-// and what a model that continues texts cannot do.
+// Tests requests for chats: the transcript or dialog that messages become, the token that begins a
+// text, the answer, its parts, and what a model that continues texts cannot do.
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "requests/read/chat_request.h"
+#include "requests/read/tokens.h"
 #include "support/catch.h"
 #include "support/openai.h"
+#include "support/refusal.h"
 #include "support/requests.h"
+#include "support/temporary_directory.h"
 
 namespace gpt2::test::requests_chat_test {
 
@@ -47,7 +52,6 @@ void check_completes(const json& found, json prompt, const json& members,
 TEST_CASE("messages become a transcript, which the model continues until the user's next line") {
   const std::string hello = "User: Hello\nAssistant:";
   const json body = {{"messages", {user("Hello")}}}, stop = {{"stop", "\nUser:"}};
-  check_completes(chat(with(body, {{"max_tokens", 20}})), hello, with(stop, {{"max_tokens", 20}}));
   check_completes(chat(with(body, {{"max_completion_tokens", 7}, {"seed", 3}})), hello,
                   with(stop, {{"max_tokens", 7}, {"seed", 3}}));
   check_completes(chat(body), hello, with(stop, {{"max_tokens", 512}}));  // fills the context
@@ -84,6 +88,40 @@ TEST_CASE("a model of dialogs ends each message with the end-of-text token") {
   check_completes(chat(body, dialogs), prompt, {{"max_tokens", 9}, {"stop", "x"}});
 }
 
+namespace {
+
+std::optional<Tokenizer> tokenizer_of(const char* settings) {
+  const TemporaryDirectory folder;
+  folder.write("vocab.json", R"({"a": 0, "<s>": 1, "</s>": 2, "x": 3})");
+  folder.write("merges.txt", "");
+  folder.write("tokenizer_config.json", settings);
+  return Tokenizer::load(folder.path());
+}
+
+}  // namespace
+
+TEST_CASE("a text begins with the bos token of the config, else of the tokenizer, else with eos") {
+  const auto both = tokenizer_of(R"({"bos_token": "<s>", "eos_token": "</s>"})");
+  const auto end = tokenizer_of(R"({"eos_token": "</s>"})");
+  Config config;
+  config.bos_token_id = 3;
+  config.eos_token_id = {0};
+  CHECK(first_token(both, config) == 3);
+  config.bos_token_id.reset();
+  CHECK(first_token(both, config) == 1);
+  CHECK(first_token(end, config) == 2);
+  CHECK(first_token(std::nullopt, config) == 0);
+  config.eos_token_id.clear();
+  check_bad_argument([&] { static_cast<void>(first_token(std::nullopt, config)); }, {"no bos"});
+  // The eos token ends each message of a dialog.
+  config.bos_token_id = 1;
+  const json defaults = json::object();
+  RequestContext context = {both, config, defaults};
+  context.chat = ChatForm::dialog;
+  const json body = {{"messages", {user("ax")}}};
+  CHECK(read_chat_request(body, context).prompts[0].tokens == std::vector<TokenId>{0, 3, 2});
+}
+
 TEST_CASE("special tokens in a message are plain text, unless the request says otherwise") {
   const json body = {{"messages", {user("<|endoftext|>")}}, {"max_tokens", 1}};
   const auto tokens = [&](const json& more) {
@@ -108,7 +146,7 @@ TEST_CASE("members of the chat API that change nothing are accepted") {
 
 TEST_CASE("n choices, their log-probabilities, and the same as a stream") {
   const json body = {{"messages", {user("Tell me a story")}},
-                     {"n", 3},
+                     {"n", 2},
                      {"max_tokens", 25},
                      {"logprobs", true},
                      {"top_logprobs", 4},
@@ -118,12 +156,12 @@ TEST_CASE("n choices, their log-probabilities, and the same as a stream") {
                               {{"prompt", "User: Tell me a story\nAssistant:"},
                                {"stop", "\nUser:"},
                                {"max_new_tokens", 25},
-                               {"n", 3},
+                               {"n", 2},
                                {"seed", 11},
                                {"logprobs", 4}},
                               of_stories());
-  REQUIRE(found["choices"].size() == 3);
-  for (std::size_t i = 0; i < 3; ++i) {
+  REQUIRE(found["choices"].size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
     CAPTURE(i);
     const json& choice = found["choices"][i];
     CHECK(choice["index"] == i);
@@ -148,16 +186,9 @@ TEST_CASE("n choices, their log-probabilities, and the same as a stream") {
   CHECK(joined_chat(all, "null") == found["choices"]);
   CHECK(all.back()["choices"] == json::array());
   CHECK(all.back()["usage"] == found["usage"]);
-}
-
-TEST_CASE("without top_logprobs, log-probabilities are those of the tokens alone") {
-  const json found = chat({{"messages", {user("a")}}, {"max_tokens", 2}, {"logprobs", true}}, {});
-  const json& content = found["choices"][0]["logprobs"]["content"];
-  REQUIRE(content.size() == 2);
-  CHECK(content[0]["token"] == "a");  // after the colon, the alphabet begins
-  CHECK(content[0]["bytes"] == json{'a'});
-  CHECK(content[1]["token"] == "b");
-  CHECK(content[1]["top_logprobs"] == json::array());
+  const json plain = chat({{"messages", {user("a")}}, {"max_tokens", 1}, {"logprobs", true}}, {});
+  CHECK(plain["choices"][0]["logprobs"]["content"][0]["token"] == "a");
+  CHECK(plain["choices"][0]["logprobs"]["content"][0]["top_logprobs"] == json::array());
 }
 
 TEST_CASE("the length of an answer") {
@@ -214,6 +245,7 @@ TEST_CASE("errors of chats name the part of a message") {
   check_refusals("chat", "", messages);
 }
 
+// requests_completions_test has what chats share with completions.
 TEST_CASE("what a chat cannot have is refused by its name") {
   std::vector<Refused> requests = {
       {R"("response_format": {"type": "json_object"})", "response_format"},
@@ -221,28 +253,25 @@ TEST_CASE("what a chat cannot have is refused by its name") {
       {R"("modalities": ["text", "audio"])", "modalities"},
       {R"("logprobs": 2)", "logprobs"},
       {R"("top_logprobs": 2)", "top_logprobs"},
-      {R"("logprobs": false, "top_logprobs": 2)", "top_logprobs"},
       {R"("logprobs": true, "top_logprobs": 21)", "top_logprobs"},
       {R"("n": 0)", "n"},
       {R"("max_completion_tokens": -1)", "max_completion_tokens"},
       {R"("max_completion_tokens": 1, "max_tokens": 1)", "max_completion_tokens"},
-      {R"("max_completion_tokens": 1, "max_new_tokens": 1)", "max_completion_tokens"},
       {R"("max_length": 10)", "max_length"},
-      {R"("temperature": 101)", "temperature"},
       {R"("suppress_tokens": [300])", "suppress_tokens"},
       {R"("stream_options": {})", "stream_options"}};
   for (const char* const name : {"tools", "tool_choice", "functions", "function_call", "audio"}) {
     requests.push_back({"\"" + std::string(name) + "\"" + R"(: [{"type": "function"}])", name});
   }
-  for (const char* const name :
-       {"num_beams", "best_of", "echo", "prompt", "input", "suffix", "prompt_lookup"}) {
+  for (const char* const name : {"num_beams", "best_of", "echo", "prompt", "suffix"}) {
     requests.push_back({"\"" + std::string(name) + "\"" + ": 2", name, kUnknown});
   }
   check_refusals("chat", R"("messages": [{"role": "user", "content": "Hello"}])", requests);
-  const std::string hello = R"({"messages": [{"role": "user", "content": "Hello"}]})";
-  CHECK(refusal("chat", {{"messages", {user(std::string(65, 'a'))}}})["code"] == kTooLong);
-  CHECK(refusal("chat", {{"messages", {user(std::string(65, 'a'))}}})["param"] == "messages");
-  const std::string message = refusal("chat", json::parse(hello), {alphabet_of_ids()})["message"];
+  const json error = refusal("chat", {{"messages", {user(std::string(65, 'a'))}}});
+  CHECK(error["code"] == kTooLong);
+  CHECK(error["param"] == "messages");
+  const std::string message =
+      refusal("chat", {{"messages", {user("a")}}}, {alphabet_of_ids()})["message"];
   CHECK(message.find("needs a tokenizer") != message.npos);
 }
 

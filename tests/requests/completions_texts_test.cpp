@@ -1,6 +1,7 @@
 // Tests the texts, beams, log-probabilities and streams of completions: they are those of the
 // library for the same options.
 #include <algorithm>
+#include <cstdio>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -194,30 +195,41 @@ TEST_CASE("best_of returns the texts whose tokens have the highest mean log-prob
   }
 }
 
-TEST_CASE("beams are those of the library") {
+TEST_CASE("beams are those of the library, with scores in our own records") {
   const json body = {
       {"prompt", "Tom"}, {"num_beams", 4}, {"n", 3}, {"length_penalty", 0.5}, {"max_tokens", 12}};
-  const auto expected =
-      beam_search(stories().engine, stories().ids("Tom"),
-                  {.beams = {.num_beams = 4, .num_return_sequences = 3, .length_penalty = 0.5},
-                   .max_new_tokens = 12,
-                   .tokenizer = stories().tokenizer});
+  BeamSearchOptions options = {
+      .beams = {.num_beams = 4, .num_return_sequences = 3, .length_penalty = 0.5},
+      .max_new_tokens = 12,
+      .tokenizer = stories().tokenizer,
+      .hash_logits = true};
+  char hash[17];
+  options.on_step = [&](const BeamStep& step) {
+    std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(step.logits_hash));
+    return true;
+  };
+  const auto expected = beam_search(stories().engine, stories().ids("Tom"), options);
   json found = choices(body, of_stories());
+  const json records = answer("generate", with(body, {{"hash_logits", true}}), of_stories());
   REQUIRE(found.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(found[i]["index"] == i);
     CHECK(found[i]["text"] == stories().tokenizer->decode(expected[i].tokens));
+    CHECK(records[i]["text"] == found[i]["text"]);
+    CHECK(records[i]["token_ids"] == expected[i].tokens);
+    CHECK(records[i]["score"].get<float>() == static_cast<float>(expected[i].score));
+    CHECK(records[i]["stats"]["logits_hash"] == hash);
+    CHECK_FALSE(records[i].contains("sequence"));
   }
   json other = body;
   other.erase("n");
   CHECK(choices(with(other, {{"num_return_sequences", 3}, {"pad_token_id", 5}}), of_stories()) ==
         found);
-  const json never = {
-      {"prompt", "a"}, {"num_beams", 2}, {"early_stopping", "never"}, {"max_tokens", 3}};
-  CHECK(choices(never)[0]["text"] == "bcd");
   // The token that ends a sequence counts, as in texts that are drawn.
-  const json ended = answer("completions", with(never, {{"prompt", "0"}}));
-  CHECK(ended["choices"][0]["text"].get<std::string>().empty());
+  const json ended =
+      answer("completions",
+             {{"prompt", "0"}, {"num_beams", 2}, {"early_stopping", "never"}, {"max_tokens", 3}});
+  CHECK(ended["choices"][0]["text"] == "");
   CHECK(ended["choices"][0]["finish_reason"] == "stop");
   CHECK(ended["usage"]["completion_tokens"] == 1);
 }
@@ -358,15 +370,12 @@ TEST_CASE("in a stream, the first part of a choice has the prompt") {
   CHECK(whole["text"] == "abcde");
   CHECK(whole["prompt_token_ids"] == json{97});
   CHECK(whole["token_ids"] == json{98, 99, 100, 101, 102});
-  json ids = json::array();
   const std::vector<json> all = parts("completions", body);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const json& part = all[i]["choices"][0];
-    CHECK(part.contains("prompt_token_ids") == (i == 0));
-    for (const json& id : part.value("token_ids", json::array())) ids.push_back(id);
+    CHECK(all[i]["choices"][0].contains("prompt_token_ids") == (i == 0));
   }
   CHECK(all[0]["choices"][0]["text"] == "a");
-  CHECK(ids == whole["token_ids"]);
+  CHECK(joined(all)[0]["token_ids"] == whole["token_ids"]);
   CHECK(all.back()["choices"][0]["finish_reason"] == "stop");
 }
 

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "gpt2/beam_search.h"
 #include "gpt2/generate.h"
 #include "gpt2/session.h"
 #include "support/alphabet_model.h"
@@ -83,20 +82,6 @@ TEST_CASE("without options, the text is that of the command") {
   const json found = record({{"prompt", "Once"}}, of_stories());
   CHECK(found["token_ids"] == expected.tokens);
   CHECK(found["finish_reason"] == name_of(expected.finish_reason));
-}
-
-TEST_CASE("greedy texts are those of PyTorch") {
-  const json goldens = json::parse(std::ifstream(GPT2_TEST_DATA "/bundled_model.json"));
-  for (const json& golden : goldens["prompts"]) {
-    const json found = record({{"prompt", golden["prompt"]},
-                               {"do_sample", false},
-                               {"ignore_eos", true},
-                               {"max_new_tokens", golden["greedy_ids"].size()}},
-                              of_stories());
-    CHECK(found["prompt_tokens"] == golden["prompt_ids"].size());
-    CHECK(found["token_ids"] == golden["greedy_ids"]);
-    CHECK(found["text"] == golden["greedy_text"]);
-  }
 }
 
 TEST_CASE("texts have the number of their prompt and of their sequence") {
@@ -190,35 +175,6 @@ TEST_CASE("tokens may end a text") {
   CHECK(found["finish_reason"] == "end_of_text");
 }
 
-TEST_CASE("beams have scores in place of seeds and sequences") {
-  const json found = answer("generate",
-                            {{"prompt", "Once upon"},
-                             {"num_beams", 3},
-                             {"n", 2},
-                             {"max_new_tokens", 6},
-                             {"hash_logits", true}},
-                            of_stories());
-  BeamSearchOptions options = {.beams = {.num_beams = 3, .num_return_sequences = 2},
-                               .max_new_tokens = 6,
-                               .tokenizer = stories().tokenizer,
-                               .hash_logits = true};
-  std::uint64_t hash = 0;
-  options.on_step = [&](const BeamStep& step) {
-    hash = step.logits_hash;
-    return true;
-  };
-  const auto expected = beam_search(stories().engine, stories().ids("Once upon"), options);
-  REQUIRE(found.size() == 2);
-  for (std::size_t i = 0; i < 2; ++i) {
-    CHECK(found[i]["token_ids"] == expected[i].tokens);
-    CHECK(found[i]["text"] == stories().tokenizer->decode(expected[i].tokens));
-    CHECK(found[i]["score"].get<float>() == static_cast<float>(expected[i].score));
-    CHECK(found[i]["finish_reason"] == "length");
-    CHECK(found[i]["stats"]["logits_hash"] == hash_text(hash));
-    CHECK_FALSE(found[i].contains("sequence"));
-  }
-}
-
 TEST_CASE("without a tokenizer, records have no text") {
   const Door ids = {alphabet_of_ids()};
   json found = record({{"prompt", {97}}, {"max_new_tokens", 2}, {"logprobs", 1}}, ids);
@@ -228,7 +184,7 @@ TEST_CASE("without a tokenizer, records have no text") {
   check_shape(found["logprobs"][0]["top"][0], "id:integer logprob:number");
 }
 
-TEST_CASE("members that only our own requests have") {
+TEST_CASE("members that only our own requests have, or that they lack") {
   check_refusals("generate", R"("prompt": "a")",
                  {{R"("prompt_lookup": 1)", "prompt_lookup"},
                   {R"("max_draft_tokens": 4)", "max_draft_tokens", kUnknown},
@@ -236,7 +192,10 @@ TEST_CASE("members that only our own requests have") {
                   {R"("hash_logits": "yes")", "hash_logits"},
                   {R"("stop_tokens": 5)", "stop_tokens"},
                   {R"("stop_tokens": [257])", "stop_tokens[0]"},
-                  {R"("messages": [])", "messages", kUnknown}});
+                  {R"("messages": [])", "messages", kUnknown},
+                  {R"("echo": true)", "echo", kUnknown},
+                  {R"("stream": true)", "stream", kUnknown},
+                  {R"("stream_options": {"include_usage": true})", "stream_options", kUnknown}});
 }
 
 }  // namespace gpt2::test::requests_generate_test

@@ -162,7 +162,6 @@ TEST_CASE("what cannot be inspected is refused by name") {
   check_refusals("inspect", "",
                  {{"", "prompt", kMissing},
                   {R"("prompt": "")", "prompt"},
-                  {R"("prompt": 5)", "prompt"},
                   {R"("prompt": ["a"])", "prompt[0]"},
                   {R"("prompt": [300])", "prompt[0]"},
                   {R"("prompt": ")" + long_text + "\"", "prompt", kTooLong}});
@@ -175,19 +174,12 @@ TEST_CASE("what cannot be inspected is refused by name") {
                   {R"("skip_layer": [1])", "skip_layer"},
                   {R"("skip_mlp": [-1])", "skip_mlp"},
                   {R"("skip_head": ["1"])", "skip_head"},
+                  {R"("skip_head": ["0.1"])", "skip_head"},
                   {R"("skip_head": ["0.x"])", "skip_head"},
                   {R"("identity_norm": ["ln_1"])", "identity_norm"},
                   {R"("identity_norm": ["ln_f.1"])", "identity_norm"},
                   {R"("identity_norm": ["ln_3.0"])", "identity_norm"},
                   {R"("temperature": 1)", "temperature", kUnknown}});
-  // The message says which part of the place is wrong.
-  for (const auto& [place, fact] : {std::pair{"0.1", "head"}, {"1.0", "block"}}) {
-    const std::string message =
-        refusal("inspect", {{"prompt", "ab"}, {"skip_head", {place}}})["message"];
-    CAPTURE(message);
-    CHECK(message.find(fact) != message.npos);
-    CHECK(message.find("skip_head") != message.npos);
-  }
 }
 
 }  // namespace gpt2::test::requests_inspect_test

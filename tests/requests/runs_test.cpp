@@ -79,9 +79,9 @@ TEST_CASE("a run tells how much of the prompt is read, and each token and text")
   CHECK(texts == std::vector<std::string>{" ", "", "\u00e9", "a"});  // only whole characters
 }
 
-TEST_CASE("text is held back until it is certain that it is no stop string") {
+TEST_CASE("a run tells text once it is certain, and ends when its door wants no more") {
   std::vector<std::string> texts;
-  std::size_t scores = 0;
+  std::size_t scores = 0, steps = 0, pieces = 0;
   RunEvents events;
   events.on_piece = [&](std::size_t, const CompletionPiece& piece) {
     texts.emplace_back(piece.text);
@@ -96,6 +96,17 @@ TEST_CASE("text is held back until it is certain that it is no stop string") {
   CHECK(texts[1].empty());  // of c
   CHECK(found[0]["text"] == all);
   CHECK(scores == found[0]["token_ids"].size());
+  // A run ends when its door wants no more pieces. A beam search has none, but tells each step.
+  events.on_piece = [&](std::size_t, const CompletionPiece&) { return ++pieces < 3; };
+  events.on_beam_step = [&](const BeamStep&) { ++steps; };
+  const json ended = answer("generate", {{"prompt", "a"}, {"max_new_tokens", 9}}, {}, events);
+  CHECK(pieces == 3);
+  CHECK(ended[0]["token_ids"].size() == 3);
+  CHECK(ended[0]["finish_reason"] == "cancelled");
+  const json search = {{"prompt", "a"}, {"num_beams", 2}, {"max_new_tokens", 4}};
+  static_cast<void>(answer("generate", search, {}, events));
+  CHECK(steps == 4);
+  CHECK(pieces == 3);
 }
 
 TEST_CASE("a run without texts tells the share that is done") {
@@ -110,15 +121,6 @@ TEST_CASE("a run without texts tells the share that is done") {
     CHECK(shares.front() == 0.0);
     CHECK(shares.back() <= 1.0);
   }
-}
-
-TEST_CASE("a beam search tells each step") {
-  std::size_t steps = 0;
-  RunEvents events;
-  events.on_beam_step = [&](const BeamStep&) { ++steps; };
-  static_cast<void>(
-      answer("generate", {{"prompt", "a"}, {"num_beams", 2}, {"max_new_tokens", 4}}, {}, events));
-  CHECK(steps == 4);
 }
 
 TEST_CASE("a run that is cancelled at any place keeps what it has written until then") {
@@ -179,17 +181,6 @@ TEST_CASE("Run::cancel() ends a run before its next pass") {
     run->cancel();
     CHECK_THROWS_AS(run->step(), Cancelled);
   }
-}
-
-TEST_CASE("a run ends when its door wants no more pieces") {
-  std::size_t pieces = 0;
-  RunEvents events;
-  events.on_piece = [&](std::size_t, const CompletionPiece&) { return ++pieces < 3; };
-  const json found =
-      answer("generate", {{"prompt", "a"}, {"max_new_tokens", 9}}, {}, std::move(events));
-  CHECK(pieces == 3);
-  CHECK(found[0]["token_ids"].size() == 3);
-  CHECK(found[0]["finish_reason"] == "cancelled");
 }
 
 TEST_CASE("a stream that is cancelled has no last part") {
