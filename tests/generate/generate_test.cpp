@@ -84,17 +84,6 @@ TEST_CASE("a seed gives one text, on any number of threads, whose pieces are its
   CHECK(run("The cat", options).result.tokens != first.result.tokens);
 }
 
-TEST_CASE("a text ends before a stop string, even if that spans several tokens") {
-  const std::string whole = run("Once upon a time", greedy(60)).text;
-  // Eleven characters from the middle of the text span several tokens.
-  const std::string stop = whole.substr(25, 11);
-  GenerationOptions options = greedy(60);
-  options.stop = {"not in there", stop};
-  const Run stopped = run("Once upon a time", options);
-  CHECK(stopped.text == whole.substr(0, whole.find(stop)));
-  CHECK(stopped.result.finish_reason == FinishReason::stop_string);
-}
-
 TEST_CASE("a prompt is read in pieces that the caller can count and cancel") {
   std::vector<TokenId> prompt(300);
   for (std::size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<TokenId>(i % 100);
@@ -126,17 +115,7 @@ TEST_CASE("a prompt is read in pieces that the caller can count and cancel") {
   CHECK(generate(session, prompt, options, sink).tokens == whole.tokens);
 }
 
-TEST_CASE("a full context ends the text with reason length") {
-  const std::size_t prompt = tokenizer().encode("Once upon a time").size();
-  const SessionOptions room{.max_tokens = prompt + 10};
-  const Run outcome = run("Once upon a time", greedy(500), Session(model(), room));
-  CHECK(outcome.result.finish_reason == FinishReason::context_full);
-  // The last token needs no room in the context, because nothing comes after it.
-  CHECK(outcome.result.tokens.size() == 11);
-  CHECK(outcome.result.tokens == run("Once upon a time", greedy(11)).result.tokens);
-}
-
-TEST_CASE("the end-of-text tokens of model and tokenizer end a text unless they are ignored") {
+TEST_CASE("a text ends at the end-of-text token unless it is ignored, and where the context ends") {
   const std::optional<TokenId> end = tokenizer().end_of_text();
   REQUIRE(end);
   CHECK(model().config().eos_token_id == std::vector<TokenId>{*end});
@@ -148,6 +127,17 @@ TEST_CASE("the end-of-text tokens of model and tokenizer end a text unless they 
   const Run whole = run("Once upon a time", options);
   CHECK(whole.result.finish_reason == FinishReason::length);
   CHECK(whole.result.tokens[ended.result.tokens.size()] == *end);
+
+  const std::size_t prompt = tokenizer().encode("Once upon a time").size();
+  const Run full = run("Once upon a time", options, Session(model(), {.max_tokens = prompt + 10}));
+  CHECK(full.result.finish_reason == FinishReason::context_full);
+  // The last token needs no room in the context, because nothing comes after it.
+  CHECK(full.result.tokens.size() == 11);
+  // Eleven characters from the middle of the text span several tokens.
+  options.stop = {"not in there", whole.text.substr(25, 11)};
+  const Run stopped = run("Once upon a time", options);
+  CHECK(stopped.text == whole.text.substr(0, whole.text.find(options.stop[1])));
+  CHECK(stopped.result.finish_reason == FinishReason::stop_string);
 }
 
 TEST_CASE("cancelling a prompt keeps the tokens that wait, and the count of those dropped") {

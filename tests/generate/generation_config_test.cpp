@@ -19,36 +19,39 @@ GenerationConfig parse(std::string_view json) { return GenerationConfig::parse(j
 
 }  // namespace
 
-TEST_CASE("an empty generation config is HuggingFace's GenerationConfig()") {
-  const GenerationConfig config = parse("{}");
-  CHECK_FALSE(config.do_sample);
-  CHECK(config.sampling.temperature == 0.0f);
-  CHECK(config.sampling.top_k == 50);
-  CHECK(config.sampling.top_p == 1.0f);
-  CHECK(config.sampling.repetition_penalty == 1.0f);
-  CHECK(config.sampling.top_h == 0.0f);
-  CHECK(config.max_new_tokens == 20);
-  CHECK_FALSE(config.max_length);
-}
-
 TEST_CASE("every field of a generation config is read, and null is as if absent") {
+  for (const char* const empty : {"{}", R"({"top_k": null, "do_sample": null, "max_length": null,
+      "min_p": null, "sequence_bias": null, "bad_words_ids": null, "forced_eos_token_id": null,
+      "exponential_decay_length_penalty": null, "suppress_tokens": null})"}) {
+    const GenerationConfig config = parse(empty);  // HuggingFace's GenerationConfig()
+    CHECK_FALSE(config.do_sample);
+    CHECK(config.sampling.temperature == 0.0f);
+    CHECK(config.sampling.top_k == 50);
+    CHECK(config.sampling.top_p == 1.0f);
+    CHECK(config.sampling.repetition_penalty == 1.0f);
+    CHECK(config.max_new_tokens == 20);
+    CHECK_FALSE(config.max_length);
+  }
   const GenerationConfig config =
       parse(R"({"do_sample": true, "temperature": 0.5, "top_k": 7, "top_p": 0.25, "max_length": 30,
-                "max_new_tokens": 9, "eos_token_id": [1, 2], "transformers_version": "4.30.0"})");
+                "max_new_tokens": 9, "eos_token_id": [1, 2], "transformers_version": "4.30.0",
+                "forced_eos_token_id": 11, "num_return_sequences": 3})");
   CHECK(config.do_sample);
   CHECK(config.sampling.temperature == 0.5f);
   CHECK(config.sampling.top_k == 7);
   CHECK(config.sampling.top_p == 0.25f);
+  CHECK(config.sampling.forced_eos_token_id == Ids{11});
   CHECK_FALSE(config.max_length);  // max_new_tokens takes its place
   CHECK(config.max_new_tokens == 9);
+  CHECK(config.num_return_sequences == 3);  // without beams, how many texts are drawn
+  CHECK(config.beams.num_return_sequences == 1);
   const GenerationConfig in_all = parse(R"({"max_length": 30, "max_new_tokens": null})");
   CHECK(in_all.max_length == 30);
   CHECK_FALSE(in_all.max_new_tokens);
-  CHECK(parse(R"({"max_length": null})").max_new_tokens == 20);
   CHECK(parse(R"({"max_length": 18446744073709551615})").max_length == gpt2::kMaxOptionTokens);
   CHECK(parse(R"({"max_new_tokens": 18446744073709551615})").max_new_tokens ==
         gpt2::kMaxOptionTokens);
-  CHECK(parse(R"({"top_k": null, "do_sample": null, "temperature": null})").sampling.top_k == 50);
+  CHECK(parse(R"({"forced_eos_token_id": [11, 3]})").sampling.forced_eos_token_id == Ids{11, 3});
   // A temperature that a float rounds to 0 is greedy.
   CHECK(parse(R"({"do_sample": true, "temperature": 1e-50})").sampling.temperature == 0.0f);
   // Keys whose values change nothing are accepted.
@@ -58,32 +61,22 @@ TEST_CASE("every field of a generation config is read, and null is as if absent"
                 "use_cache": false, "pad_token_id": 0})"));
 }
 
-// sampling_fields_test reads every option; these have more than one form.
-TEST_CASE("forced_eos_token_id is one id or several, and null is the default of an option") {
-  CHECK(parse(R"({"forced_eos_token_id": 11})").sampling.forced_eos_token_id == Ids{11});
-  CHECK(parse(R"({"forced_eos_token_id": [11, 3]})").sampling.forced_eos_token_id == Ids{11, 3});
-  CHECK_NOTHROW(parse(R"({"min_p": null, "sequence_bias": null, "bad_words_ids": null,
-                          "forced_bos_token_id": null, "forced_eos_token_id": null,
-                          "exponential_decay_length_penalty": null, "suppress_tokens": null})"));
-}
-
 TEST_CASE("the options of beam search are read, and null is the default") {
-  const gpt2::BeamOptions beams =
-      parse(R"({"num_beams": 6, "num_return_sequences": 4, "length_penalty": -0.5,
-                "early_stopping": true, "pad_token_id": 7, "diversity_penalty": 0.5})")
-          .beams;
-  CHECK(beams.num_beams == 6);
-  CHECK(beams.num_return_sequences == 4);
-  CHECK(beams.length_penalty == -0.5);
-  CHECK(beams.early_stopping == gpt2::EarlyStopping::yes);
-
-  const auto early_stopping = [](const std::string& value) {
-    return parse(R"({"num_beams": 2, "early_stopping": )" + value + "}").beams.early_stopping;
-  };
-  CHECK(early_stopping("false") == gpt2::EarlyStopping::no);
-  CHECK(early_stopping("\"never\"") == gpt2::EarlyStopping::never);
-  CHECK(early_stopping("null") == gpt2::EarlyStopping::no);
-
+  const GenerationConfig config = parse(
+      R"({"num_beams": 6, "num_return_sequences": 4, "length_penalty": -0.5,
+          "early_stopping": true, "pad_token_id": 7, "diversity_penalty": 0.5})");
+  CHECK(config.beams.num_beams == 6);
+  CHECK(config.beams.num_return_sequences == 4);
+  CHECK(config.num_return_sequences == 1);
+  CHECK(config.beams.length_penalty == -0.5);
+  using gpt2::EarlyStopping;
+  for (const auto& [value, expected] : {std::pair{"true", EarlyStopping::yes},
+                                        {"false", EarlyStopping::no},
+                                        {"\"never\"", EarlyStopping::never},
+                                        {"null", EarlyStopping::no}}) {
+    const std::string json = R"({"num_beams": 2, "early_stopping": )" + std::string(value) + "}";
+    CHECK(parse(json).beams.early_stopping == expected);
+  }
   const gpt2::BeamOptions defaults =
       parse(R"({"num_beams": null, "num_return_sequences": null, "length_penalty": null,
                 "num_beam_groups": null})")
@@ -91,13 +84,6 @@ TEST_CASE("the options of beam search are read, and null is the default") {
   CHECK(defaults.num_beams == 1);
   CHECK(defaults.num_return_sequences == 1);
   CHECK(defaults.length_penalty == 1.0);
-}
-
-TEST_CASE("without beams, num_return_sequences is how many texts are drawn") {
-  const GenerationConfig config = parse(R"({"do_sample": true, "num_return_sequences": 3})");
-  CHECK(config.num_return_sequences == 3);
-  CHECK(config.beams.num_return_sequences == 1);
-  CHECK(parse(R"({"num_beams": 4, "num_return_sequences": 3})").num_return_sequences == 1);
 }
 
 TEST_CASE("refused by name: settings that change the text and are not implemented") {

@@ -133,14 +133,11 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-void check_verdict(const Case& one, const std::string& message, const std::string& shown_name) {
+void check_verdict(const Case& one, const std::string& message, std::string shown_name = "") {
+  if (shown_name.empty()) shown_name = one.name;
   CAPTURE(one.name, one.value.dump(), message);
   CHECK((message == kAccepted) == one.is_allowed);
   if (!one.is_allowed) CHECK(message.find(shown_name) != message.npos);
-}
-
-void check_verdict(const Case& one, const std::string& message) {
-  check_verdict(one, message, one.name);
 }
 
 // The text of a value in the form of the command. Nothing if the command has another form.

@@ -4,12 +4,10 @@
 #include <cmath>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -195,45 +193,6 @@ TEST_CASE("texts draft together, but for one that is too long for the draft mode
   }
 }
 
-// The queue of the example in scheduler.h.
-TEST_CASE("texts that other threads ask for through a queue equal texts written alone") {
-  Scheduler scheduler(Engine(model(), {.threads = 2}), {.max_sequences = 5});
-  constexpr std::size_t kThreads = 3, kJobs = 20;
-  std::mutex mutex;
-  std::vector<Job> posted;
-  std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      Dice dice(static_cast<unsigned>(100 + t));
-      for (std::size_t i = 0; i < kJobs; ++i) {
-        const Job job = random_job(dice);
-        const std::lock_guard lock(mutex);
-        posted.push_back(job);
-      }
-    });
-  }
-  std::vector<std::pair<Job, Text>> work;
-  while (work.size() < kThreads * kJobs) {
-    std::vector<Job> taken;
-    {
-      const std::lock_guard lock(mutex);
-      taken.swap(posted);
-    }
-    for (const Job& job : taken) {
-      work.emplace_back(job, scheduler.submit(job.prompt, job.options, nullptr));
-    }
-    scheduler.step();
-  }
-  for (std::thread& thread : threads) thread.join();
-  scheduler.run();
-  for (auto& [job, text] : work) {
-    job.stop_after = SIZE_MAX;
-    Outcome expected = alone(job);
-    expected.streamed.clear();
-    CHECK(outcome_of({}, [&written = text] { return written.take_result(); }) == expected);
-  }
-}
-
 TEST_CASE("a text in a session that is lent equals the one that generate() writes in it") {
   for (unsigned seed = 0; seed < (test::is_slow() ? 3 : 8); ++seed) {
     CAPTURE(seed);
@@ -282,18 +241,6 @@ TEST_CASE("a text in a session that is lent equals the one that generate() write
   }
 }
 
-TEST_CASE("a scheduler refuses a session of another model, and goes on") {
-  const Model other = test::part_of(model(), 1, kPositions);
-  Scheduler scheduler{Engine(model())};
-  Text text = scheduler.submit(Ids{1}, endless(3), nullptr);
-  Session session(other);
-  const TextTarget nobody(std::nullopt, nullptr, nullptr);
-  check_bad_argument([&] { (void)scheduler.submit(session, Ids{1}, {}, nobody); },
-                     {"another model"});
-  scheduler.run();
-  CHECK(text.take_result().tokens.size() == 3);
-}
-
 TEST_CASE("a scheduler refuses what generate() refuses, with the same messages") {
   const Ids fits = test::random_tokens(model(), kPositions, 1);
   Ids too_long = fits;
@@ -312,6 +259,10 @@ TEST_CASE("a scheduler refuses what generate() refuses, with the same messages")
     }
   }
   Scheduler scheduler{Engine(model())};
+  Session session(test::part_of(model(), 1, kPositions));
+  const TextTarget nobody(std::nullopt, nullptr, nullptr);
+  check_bad_argument([&] { (void)scheduler.submit(session, Ids{1}, {}, nobody); },
+                     {"another model"});
   auto donor = scheduler.submit(fits, {.max_new_tokens = 0}, nullptr);
   scheduler.run();  // its session has the beginning of the other prompts
   CHECK(donor.take_result().tokens.empty());
@@ -330,29 +281,22 @@ TEST_CASE("texts share passes, and the tokens that their prompts have in common"
   const Ids prompt = test::random_tokens(model(), 200, 5);
   std::vector<Text> results;
   std::size_t read_again = 0;
-  for (std::size_t i = 0; i < 8; ++i) {
-    GenerationOptions options{.max_new_tokens = 10, .sampling = {.sequence = i}};
-    options.ignore_eos = true;
+  const auto submit = [&](std::size_t sequence) {
+    GenerationOptions options = endless(10);
+    options.sampling.sequence = sequence;
     options.on_prompt = [&, first = true](std::size_t read, std::size_t total) mutable {
       if (std::exchange(first, false)) read_again += total - read;
       return true;
     };
     results.push_back(scheduler.submit(prompt, options, nullptr));
-  }
+  };
+  for (std::size_t i = 0; i < 8; ++i) submit(i);
   while (scheduler.step()) ++passes;
   CHECK(read_again == 200 + 7);  // the last token of a prompt is read by each
   CHECK(passes <= 12);
-  // A later text finds them as well.
-  read_again = 0;
-  GenerationOptions options{.max_new_tokens = 1};
-  options.on_prompt = [&](std::size_t read, std::size_t total) {
-    if (read < total) read_again += total - read;
-    CHECK(total == 200);
-    return true;
-  };
-  results.push_back(scheduler.submit(prompt, options, nullptr));
+  submit(8);  // a later text finds them as well
   scheduler.run();
-  CHECK(read_again == 1);
+  CHECK(read_again == 200 + 8);
 }
 
 TEST_CASE("prompts are scored as score() does it, also tokens that were computed before") {
@@ -485,23 +429,6 @@ TEST_CASE("a sink cancels and destroys texts, which then write nothing more") {
   }
 }
 
-TEST_CASE("a handle that is destroyed or assigned to cancels its text") {
-  Scheduler scheduler(Engine(model()), {.max_sequences = 1});
-  std::size_t calls = 0;
-  const auto count = [&](TokenId) { return ++calls > 0; };
-  Text text = scheduler.submit(Ids{1}, endless(20), count);
-  scheduler.step();
-  { const Text waiting = scheduler.submit(Ids{1}, endless(20), count); }
-  CHECK(scheduler.stats().waiting == 0);
-  text = scheduler.submit(Ids{2}, endless(5), nullptr);
-  CHECK(scheduler.stats().running == 0);
-  Text moved = std::move(text);
-  scheduler.run();
-  CHECK(calls == 1);
-  CHECK(moved.finished());
-  CHECK(moved.take_result().tokens.size() == 5);
-}
-
 // A program may own a text by the functions of another one.
 TEST_CASE("a text whose functions own the handle of another one takes that one with it") {
   Scheduler scheduler(Engine(model()), {.max_sequences = 2});
@@ -549,14 +476,26 @@ TEST_CASE("a text whose keys and values need more than the bound is refused, oth
   }
 }
 
-TEST_CASE("a scheduler that ends cancels its texts") {
+TEST_CASE("a handle that is destroyed or assigned to, or a scheduler that ends, cancels texts") {
   auto scheduler =
       std::make_unique<Scheduler>(Engine(model()), SchedulerOptions{.max_sequences = 1});
-  Text text = scheduler->submit(Ids{1}, {.max_new_tokens = 10}, nullptr);
-  Text waiting = scheduler->submit(Ids{1}, {.max_new_tokens = 10}, nullptr);
+  std::size_t calls = 0;
+  const auto count = [&](TokenId) { return ++calls > 0; };
+  Text text = scheduler->submit(Ids{1}, endless(20), count);
+  scheduler->step();
+  { const Text waiting = scheduler->submit(Ids{1}, endless(20), count); }
+  CHECK(scheduler->stats().waiting == 0);
+  text = scheduler->submit(Ids{2}, endless(5), nullptr);
+  CHECK(scheduler->stats().running == 0);
+  Text moved = std::move(text);
+  scheduler->run();
+  CHECK(calls == 1);
+  CHECK(moved.take_result().tokens.size() == 5);
+  Text running = scheduler->submit(Ids{1}, endless(10), nullptr);
+  Text waiting = scheduler->submit(Ids{1}, endless(10), nullptr);
   scheduler->step();
   scheduler.reset();
-  CHECK(text.take_result().tokens.size() == 1);
+  CHECK(running.take_result().tokens.size() == 1);
   CHECK(waiting.take_result().finish_reason == FinishReason::cancelled);
   CHECK_THROWS_AS(Scheduler(Engine(model()), {.max_sequences = 0}), Error);
 }

@@ -341,12 +341,8 @@ TEST_CASE("scoring refuses options out of range and tokens outside the vocabular
   }
   const auto refuses_choices = [&](std::size_t context, const Texts& choices, std::size_t top,
                                    Facts facts) {
-    const ChoiceQuestion question = {std::vector<TokenId>(context, 1), choices};
-    check_bad_argument(
-        [&] {
-          static_cast<void>(score_choices(engine, {&question, 1}, top));
-        },
-        facts);
+    const std::vector<ChoiceQuestion> question = {{std::vector<TokenId>(context, 1), choices}};
+    check_bad_argument([&] { static_cast<void>(score_choices(engine, question, top)); }, facts);
   };
   refuses_choices(0, {{1}}, 0, {"context", "no tokens"});
   refuses_choices(1, {{1}, {}}, 0, {"choice 2", "no tokens"});

@@ -23,7 +23,7 @@ namespace {
 // Returns models that draft: copies that are nearly always right, a copy that is never right, and
 // smaller models, one of which has too few positions for the texts. Under an emulator or a
 // sanitizer, which takes ten times as long, returns only one copy and one smaller model.
-std::vector<Model> drafts() {
+std::vector<Model> make_drafts() {
   const Model copy = model().to(WeightType::int4);
   const Model smaller = test::part_of(model(), 4, 40);
   if (test::is_slow()) return {copy, smaller};
@@ -32,6 +32,11 @@ std::vector<Model> drafts() {
   return {copy, smaller, model().to(WeightType::int8),
           random_model(model().config(), {.dtype = WeightType::f32}),
           random_model(config, {.dtype = WeightType::f32})};
+}
+
+const std::vector<Model>& drafts() {
+  static const std::vector<Model> made = make_drafts();
+  return made;
 }
 
 struct Written {
@@ -90,8 +95,8 @@ void check_all(GenerationOptions options, std::size_t max_tokens = 0,
   CHECK(plain.result.drafted_tokens == 0);
   for (const Model& draft : drafts()) {
     options.draft = draft;
-    for (const std::size_t length : {1, 5, 12, 20}) {
-      if (test::is_slow() && length != 5 && length != 12) continue;
+    for (const std::size_t length : {1, 12, 20}) {
+      if (test::is_slow() && length == 1) continue;
       INFO("drafts of " << length);
       options.max_draft_tokens = length;
       options.constant_draft = length != 12;
@@ -113,12 +118,10 @@ TEST_CASE("a draft changes no token and no bit of the logits") {
   penalized.no_repeat_ngram_size = 3;
   penalized.min_new_tokens = 20;
   penalized.frequency_penalty = 0.5f;
-  for (const SamplingOptions& sampling : {SamplingOptions{.temperature = 0.0f},
-                                          {.temperature = 0.8f, .seed = 3},
-                                          {.temperature = 1.5f, .seed = 3},
-                                          penalized}) {
+  for (const SamplingOptions& sampling :
+       {SamplingOptions{.temperature = 0.0f}, {.temperature = 0.8f, .seed = 3}, penalized}) {
     INFO("temperature " << sampling.temperature);
-    check_all({.max_new_tokens = 60, .sampling = sampling});
+    check_all({.max_new_tokens = 40, .sampling = sampling});
   }
 }
 
