@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kPositions = 1400;
 
 // Under sanitizers and emulators, computing each text alone takes most of the time.
-std::size_t most_sequences() { return is_slow() ? 3 : 6; }
+std::size_t most_sequences() { return is_slow() ? 2 : 6; }
 
 Model model_of(std::size_t n_head, WeightType dtype) {
   return random_model({.vocab_size = 61,
