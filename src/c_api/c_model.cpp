@@ -217,7 +217,7 @@ gpt2_status gpt2_generation_config(const char* name, const char* json, gpt2_byte
     const auto config = json == nullptr
                             ? gpt2::GenerationConfig::load(model_path(name))
                             : gpt2::GenerationConfig::parse(json, "the generation config");
-    return make_bytes(gpt2::Json(gpt2::request_json(config)).text());
+    return make_bytes(gpt2::request_json(config).text());
   });
 }
 

@@ -248,6 +248,15 @@ TEST_CASE("every failing allocation is an error and leaks nothing, and so is a l
   fail_each_allocation("model_info", [] {
     return describe([](gpt2_bytes** json) { return gpt2_model_info(model, json); });
   });
+  const auto generation_config = [] {
+    return describe([](gpt2_bytes** json) {
+      const char* const config = R"({"do_sample": true, "bad_words_ids": [[1, 2], [3]],
+                                     "sequence_bias": [[[5], 2.0]], "suppress_tokens": [4, 5]})";
+      return gpt2_generation_config(nullptr, config, json);
+    });
+  };
+  fail_each_allocation("generation_config", generation_config);
+  fail_each_allocation("generation_config", generation_config, /*and_later_ones=*/true);
   fail_each_allocation("observe", observe);
   fail_each_allocation("save and load a session", [&] { return save_and_load(state.c_str()); });
   fail_each_allocation("embed", [] {

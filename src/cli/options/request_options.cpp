@@ -43,7 +43,7 @@ void for_each_default(const Visitor& visit) {
     using Codec = OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>;
     visit(field, Codec::write(values.*field.member));
   });
-  visit(kBadWords, json::array());
+  visit(kBadWords, Json::array());
 }
 
 // Sets the member of a row to a word or, if it is a list, adds the word to it. Returns false, and
@@ -67,12 +67,13 @@ bool add_word(nlohmann::json& request, const Row& field, const std::string& word
 // Adds the option of a row, which puts the member into the request. The help shows the default
 // value, which is a number.
 template <class Row>
-Option& add_row(Options& options, const Row& field, const nlohmann::json& by_default,
+Option& add_row(Options& options, const Row& field, const Json& by_default,
                 nlohmann::json& request) {
   const OptionForm form = OptionCodec<typename Row::Value>::form(field.range);
   const std::string name = option_name(field.name);
   std::string help = field.help;
-  if (by_default.is_number()) help += concat(" (default ", by_default.dump(), ")");
+  const std::string& value = by_default.text();
+  if (form.word == "N" && value != "null") help += concat(" (default ", value, ")");
   if (form.is_list) help += "; may be repeated";
   const auto set = [=, &request](const std::string& word) {
     if (add_word(request, field, word)) return;
@@ -85,7 +86,7 @@ Option& add_row(Options& options, const Row& field, const nlohmann::json& by_def
 }
 
 void add_fields(Options& options, OptionRole role, json& request, std::string_view left_out = "") {
-  for_each_default([&](const auto& field, const json& by_default) {
+  for_each_default([&](const auto& field, const Json& by_default) {
     const bool is_added = field.role == role && field.name != left_out;
     if (is_added) add_row(options, field, by_default, request);
   });
@@ -108,7 +109,7 @@ template <class Visitor>
 void for_each_row(const Visitor& visit) {
   using enum OptionRole;
   for (const OptionRole role : {draws, limits_length, penalizes, names_tokens}) {
-    for_each_default([&](const auto& field, const json& by_default) {
+    for_each_default([&](const auto& field, const Json& by_default) {
       if (field.role == role) visit(field, by_default);
     });
   }
@@ -120,7 +121,7 @@ void with_row(const std::string& name, const Visitor& visit) {
   std::string wanted = name;
   std::ranges::replace(wanted, '-', '_');
   bool is_found = false;
-  for_each_row([&](const auto& field, const json&) {
+  for_each_row([&](const auto& field, const Json&) {
     if (wanted != field.name) return;
     is_found = true;
     visit(field);
@@ -166,7 +167,7 @@ Option& add_number_member(Options& options, const std::string& names, json& requ
 }
 
 void add_field(Options& options, std::string_view name, json& request) {
-  for_each_default([&](const auto& field, const json& by_default) {
+  for_each_default([&](const auto& field, const Json& by_default) {
     if (field.name == name) add_row(options, field, by_default, request);
   });
 }
@@ -282,9 +283,10 @@ void unset_option(json& request, const std::string& name) {
 
 std::string option_values(const json& request, const json& defaults) {
   std::string text;
-  for_each_row([&](const auto& field, const json& by_default) {
+  for_each_row([&](const auto& field, const Json& by_default) {
     const bool is_set = request.contains(field.name);
-    const json value = is_set ? request[field.name] : defaults.value(field.name, by_default);
+    const json value =
+        is_set ? request[field.name] : defaults.value(field.name, json::parse(by_default.text()));
     const std::string shown = value.empty()       ? "none"
                               : value.is_string() ? value.get<std::string>()
                                                   : value.dump();

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "base/json_text.h"
 #include "base/names.h"
 #include "base/text.h"
 #include "gpt2/option_fields.h"
@@ -46,7 +47,7 @@ inline constexpr OptionRange kTokenIds = {0, std::numeric_limits<TokenId>::max()
 ///     returns a word of the command line as JSON that read() accepts or refuses; of a list, an
 ///     element or, if the list is an object, an object with a member
 ///   write(value)
-///     returns what read() reads
+///     returns the JSON that read() reads
 ///   form(range)
 ///   check(name, range, value)
 ///     throws Error(invalid_argument), which begins with `name`, for a number out of range; absent
@@ -66,7 +67,7 @@ struct OptionCodec<bool> {
     if (word == "true" || word == "false") return word == "true";
     return word;
   }
-  static nlohmann::json write(bool value) { return value; }
+  static Json write(bool value) { return value; }
   static OptionForm form(const OptionRange&) {
     return {"boolean", "true or false", "", "true or false"};
   }
@@ -102,10 +103,7 @@ struct OptionCodec<Number> {
     if (double number = 0.0; read_number(word, number)) return number;
     return word;
   }
-  static nlohmann::json write(Number value) {
-    if constexpr (std::is_same_v<Number, float>) return short_number(value);
-    return value;
-  }
+  static Json write(Number value) { return value; }
   static OptionForm form(const OptionRange& range) {
     const std::string text = range.text(kIsWhole);
     return {kIsWhole ? "integer" : "number", text, "N", text};
@@ -126,11 +124,11 @@ template <class T>
 requires std::is_enum_v<T>
 struct OptionCodec<T> {
   static nlohmann::json parse(std::string_view word) { return OptionCodec<bool>::parse(word); }
-  static nlohmann::json write(T value) { return parse(name_in_list(value)); }
+  static Json write(T value) { return parse(name_in_list(value)); }
   static bool read(const nlohmann::json& from, const OptionRange&, T& value) {
     for (std::size_t i = 0; i < kNamesOf<T>.size(); ++i) {
       value = static_cast<T>(i);
-      if (write(value) == from) return true;
+      if (parse(kNamesOf<T>[i]) == from) return true;
     }
     return false;
   }
@@ -138,7 +136,7 @@ struct OptionCodec<T> {
     OptionForm form = {"choice", "", words_of<T>(), listed_names<T>()};
     for (std::size_t i = 0; i < kNamesOf<T>.size(); ++i) {
       const char* const comma = i == 0 ? "" : i + 1 == kNamesOf<T>.size() ? " or " : ", ";
-      form.json += comma + write(static_cast<T>(i)).dump();
+      form.json += comma + write(static_cast<T>(i)).text();
     }
     return form;
   }
@@ -166,8 +164,8 @@ struct ListOf {
            });
   }
   static nlohmann::json parse(std::string_view word) { return One::parse(word); }
-  static nlohmann::json write(const T& value) {
-    nlohmann::json list = nlohmann::json::array();
+  static Json write(const T& value) {
+    Json list = Json::array();
     for (const Element& one : value) list.push_back(One::write(one));
     return list;
   }
@@ -203,7 +201,7 @@ struct Sequence {
     }
     return ids;
   }
-  static nlohmann::json write(const TokenIds& value) { return value; }
+  static Json write(const TokenIds& value) { return value; }
   static OptionForm form(const OptionRange&) {
     return {"json", "an array of arrays of token ids, none of them empty", "IDS",
             "token ids such as 11,13", true};
@@ -239,9 +237,7 @@ struct OptionCodec<SequenceBias> {
     const auto [ids, bias] = split(word, '=');
     return {Sequence::parse(ids), OptionCodec<float>::parse(bias)};
   }
-  static nlohmann::json write(const SequenceBias& value) {
-    return {value.ids, OptionCodec<float>::write(value.bias)};
-  }
+  static Json write(const SequenceBias& value) { return Json::array({value.ids, value.bias}); }
   static OptionForm form(const OptionRange& range) {
     const std::string bias = concat("a bias from ", range.min, " to ", range.max);
     return {"json", "an array of pairs [[token id, ...], bias] with " + bias, "IDS=BIAS",
@@ -288,11 +284,9 @@ struct OptionCodec<std::vector<TokenBias>> : ListOf<TokenBias> {
     }
     return true;
   }
-  static nlohmann::json write(const T& value) {
-    nlohmann::json object = nlohmann::json::object();
-    for (const auto& [id, bias] : value) {
-      object[std::to_string(id)] = OptionCodec<float>::write(bias);
-    }
+  static Json write(const T& value) {
+    Json object = Json::object();
+    for (const auto& [id, bias] : value) object.add(std::to_string(id), bias);
     return object;
   }
 };
@@ -304,7 +298,7 @@ struct OptionCodec<std::string> {
     return from.is_string() && !value.empty();
   }
   static nlohmann::json parse(std::string_view word) { return word; }
-  static nlohmann::json write(const std::string& value) { return value; }
+  static Json write(const std::string& value) { return value; }
   static OptionForm form(const OptionRange&) {
     return {"texts", "a text or an array of texts, none of them empty", "TEXT", "a text", true};
   }
@@ -332,7 +326,7 @@ struct OptionCodec<ExponentialDecay> {
     const auto [start, factor] = split(word, ',');
     return {OptionCodec<std::size_t>::parse(start), OptionCodec<double>::parse(factor)};
   }
-  static nlohmann::json write(const T& value) { return {value.start, value.factor}; }
+  static Json write(const T& value) { return Json::array({value.start, value.factor}); }
   static OptionForm form(const OptionRange& range) {
     const std::string factor = concat("a factor from ", range.min, " to ", range.max);
     return {"json", "[start, factor] with " + factor, "START,FACTOR",
@@ -351,8 +345,8 @@ struct OptionCodec<std::optional<T>> {
     return OptionCodec<T>::read(from, kIsToken ? kTokenIds : range, value.emplace());
   }
   static nlohmann::json parse(std::string_view word) { return OptionCodec<T>::parse(word); }
-  static nlohmann::json write(const std::optional<T>& value) {
-    return value ? OptionCodec<T>::write(*value) : nlohmann::json(nullptr);
+  static Json write(const std::optional<T>& value) {
+    return value ? OptionCodec<T>::write(*value) : Json();
   }
   static OptionForm form(const OptionRange& range) {
     if constexpr (kIsToken) return {"integer", "a token id", "ID", "a token id"};

@@ -80,7 +80,9 @@ Json row_json(const Field& of_table, const nlohmann::json& defaults, const Value
   row.add("in_search", effect_of(field).in_search);
   row.add("in_drawing", effect_of(field).in_drawing);
   row.add("form", form.json);
-  row.add("default", defaults.value(field.name, OptionCodec<T>::write(built_in.*field.member)));
+  const auto given = defaults.find(field.name);
+  row.add("default",
+          given != defaults.end() ? Json(*given) : OptionCodec<T>::write(built_in.*field.member));
   row.add("command_default", OptionCodec<T>::write(of_command.*field.member));
   row.add("help", field.help);
   return row;

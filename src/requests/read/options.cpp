@@ -89,21 +89,21 @@ void read_beam_options(Members& members, BeamOptions& options) {
 
 nlohmann::json hf_defaults(const std::filesystem::path& model) {
   const GenerationConfig config = GenerationConfig::load(model);
-  nlohmann::json defaults = request_json(config);
+  nlohmann::json defaults = nlohmann::json::parse(request_json(config).text());
   defaults.erase("do_sample");
   if (!config.do_sample) defaults["temperature"] = 0;
   return defaults;
 }
 
-nlohmann::ordered_json request_json(const GenerationConfig& config) {
-  nlohmann::ordered_json result = nlohmann::ordered_json::object();
+Json request_json(const GenerationConfig& config) {
+  Json result = {{"do_sample", config.do_sample}};
   const bool searches = config.beams.num_beams > 1;
   const auto add = [&result](const auto& field, const auto& options, const auto& defaults) {
     using Codec = OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>;
-    const nlohmann::json value = Codec::write(options.*field.member);
-    if (value != Codec::write(defaults.*field.member)) result[field.name] = value;
+    const Json value = Codec::write(options.*field.member);
+    const bool is_default = value.text() == Codec::write(defaults.*field.member).text();
+    if (!is_default) result.add(field.name, value);
   };
-  result["do_sample"] = config.do_sample;
   for_each_sampling_field([&](const auto& field) {
     const bool is_unused = field.role == OptionRole::draws && !config.do_sample;
     if (!is_unused) add(field, config.sampling, request_defaults().sampling);
@@ -111,10 +111,10 @@ nlohmann::ordered_json request_json(const GenerationConfig& config) {
   if (searches) {
     for_each_beam_field([&](const auto& field) { add(field, config.beams, BeamOptions()); });
   } else if (config.num_return_sequences != 1) {
-    result["num_return_sequences"] = config.num_return_sequences;
+    result.add("num_return_sequences", config.num_return_sequences);
   }
-  if (config.max_new_tokens) result["max_new_tokens"] = *config.max_new_tokens;
-  if (config.max_length) result["max_length"] = *config.max_length;
+  if (config.max_new_tokens) result.add("max_new_tokens", *config.max_new_tokens);
+  if (config.max_length) result.add("max_length", *config.max_length);
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_text.h"
 #include "gpt2/generate.h"
 #include "gpt2/generation_config.h"
 #include "gpt2/option_fields.h"
@@ -101,6 +102,6 @@ void read_beam_options(Members& members, BeamOptions& options);
 [[nodiscard]] nlohmann::json hf_defaults(const std::filesystem::path& model);
 
 /// Returns the settings as a request, without those that a request has by default.
-[[nodiscard]] nlohmann::ordered_json request_json(const GenerationConfig& config);
+[[nodiscard]] Json request_json(const GenerationConfig& config);
 
 }  // namespace gpt2
