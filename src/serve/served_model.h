@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "base/json_text.h"
 #include "gpt2/engine.h"
 #include "gpt2/scheduler.h"
 #include "gpt2/tokenizer.h"
 #include "requests/read/completion_request.h"
+#include "serve/tokenizer_info.h"
 
 namespace gpt2::serve {
 
@@ -34,15 +34,14 @@ struct ServedModel {
   nlohmann::json defaults = nlohmann::json::object();  ///< of requests; as in RequestContext
   std::int64_t created = 0;               ///< when its files were written, in seconds since 1970
   std::vector<std::string> command = {};  ///< a command that writes the texts of the same model
-  Json tokenizer_info = nullptr;          ///< see serve/tokenizer_info.h
+  TokenizerInfo tokenizer_info = {};
   std::string fingerprint = {};  ///< a hash of the config, the tokens, the logits of a short text
                                  ///< and the form of chats
 
   /// Whether the files have a template for chats. It is a program, which is not run; for models in
   /// the dialog form, it would make the same tokens.
   [[nodiscard]] bool has_unused_chat_template() const {
-    return chat == ChatForm::transcript && tokenizer_info.is_object() &&
-           !tokenizer_info.text().ends_with(R"("chat_template":null})");
+    return chat == ChatForm::transcript && tokenizer_info.has_chat_template;
   }
 
   [[nodiscard]] RequestContext context() const {

@@ -176,8 +176,8 @@ HttpAnswer Service::get_models(const HttpRequest& request) {
 
 HttpAnswer Service::get_tokenizer_info(const HttpRequest&) {
   const ServedModel& model = *models_.front();
-  if (!model.tokenizer_info.is_object()) reject("the model ", model.name, " has no tokenizer");
-  return json_answer(200, model.tokenizer_info);
+  if (!model.tokenizer) reject("the model ", model.name, " has no tokenizer");
+  return json_answer(200, model.tokenizer_info.answer);
 }
 
 HttpAnswer Service::get_health(const HttpRequest&) {

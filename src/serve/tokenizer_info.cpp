@@ -31,9 +31,9 @@ std::optional<TokenId> pad_token(const Tokenizer& tokenizer) {
 
 }  // namespace
 
-Json tokenizer_info(const std::optional<Tokenizer>& tokenizer, const Config& config,
-                    const std::filesystem::path& path) {
-  if (!tokenizer) return nullptr;
+TokenizerInfo tokenizer_info(const std::optional<Tokenizer>& tokenizer, const Config& config,
+                             const std::filesystem::path& path) {
+  if (!tokenizer) return {};
   JsonDocument<nlohmann::json> settings;
   const auto file = directory_of(path) / "tokenizer_config.json";
   if (is_there(file)) parse_object(settings.root, read_file(file, kMaxBytes), file.string());
@@ -41,12 +41,14 @@ Json tokenizer_info(const std::optional<Tokenizer>& tokenizer, const Config& con
   auto eos = tokenizer->end_of_text();
   if (!eos && !config.eos_token_id.empty()) eos = config.eos_token_id.front();
   const auto chat = directory_of(path) / "chat_template.jinja";
-  return {{"tokenizer_class", text_of(settings.root, "tokenizer_class")},
-          {"bos_token", text_of(*tokenizer, bos)},
-          {"eos_token", text_of(*tokenizer, eos)},
-          {"pad_token", text_of(*tokenizer, pad_token(*tokenizer))},
-          {"chat_template", is_there(chat) ? Json(read_file(chat, kMaxBytes))
-                                           : text_of(settings.root, "chat_template")}};
+  const Json chat_template =
+      is_there(chat) ? Json(read_file(chat, kMaxBytes)) : text_of(settings.root, "chat_template");
+  return {.answer = {{"tokenizer_class", text_of(settings.root, "tokenizer_class")},
+                     {"bos_token", text_of(*tokenizer, bos)},
+                     {"eos_token", text_of(*tokenizer, eos)},
+                     {"pad_token", text_of(*tokenizer, pad_token(*tokenizer))},
+                     {"chat_template", chat_template}},
+          .has_chat_template = chat_template.is_string()};
 }
 
 }  // namespace gpt2::serve

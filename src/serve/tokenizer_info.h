@@ -9,12 +9,17 @@
 
 namespace gpt2::serve {
 
-/// Returns what GET /tokenizer_info answers, with vLLM's members: "tokenizer_class", "bos_token",
+/// What GET /tokenizer_info answers, with vLLM's members: "tokenizer_class", "bos_token",
 /// "eos_token", "pad_token" and "chat_template", null where there is none. lm-evaluation-harness
-/// asks for them with tokenizer_backend=remote. The class and the template are those of the files
-/// beside `path`, the place of the tokenizer. Returns null without a tokenizer. Throws Error if a
-/// file cannot be read.
-[[nodiscard]] Json tokenizer_info(const std::optional<Tokenizer>& tokenizer, const Config& config,
-                                  const std::filesystem::path& path);
+/// asks for them with tokenizer_backend=remote.
+struct TokenizerInfo {
+  Json answer = nullptr;  ///< null without a tokenizer
+  bool has_chat_template = false;
+};
+
+/// Reads the class and the template from the files beside `path`, the place of the tokenizer.
+/// Throws Error if a file cannot be read.
+[[nodiscard]] TokenizerInfo tokenizer_info(const std::optional<Tokenizer>& tokenizer,
+                                           const Config& config, const std::filesystem::path& path);
 
 }  // namespace gpt2::serve
