@@ -76,7 +76,6 @@ TEST_CASE("a change at a place that the model does not have is refused") {
        std::vector<std::pair<PassChange::Kind, std::string>>{{skip_layer, layers},
                                                              {skip_layer, "-1"},
                                                              {skip_mlp, ""},
-                                                             {skip_mlp, "x"},
                                                              {skip_head, "1"},
                                                              {skip_head, layers + ".0"},
                                                              {skip_head, "0." + heads},
