@@ -1,12 +1,17 @@
-// Tests the log-probabilities of tokens: compares them with HuggingFace's and with their
-// definition, also for generated texts.
+// Tests the log-probabilities of tokens, also of generated texts: compares them with HuggingFace's
+// and with their definition. Tests perplexities and their standard errors, and the cost of
+// quantizing: their change, and the standard error of the change.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <random>
+#include <vector>
 
 #include "generate/sampling/softmax.h"
 #include "gpt2/generate.h"
+#include "gpt2/score.h"
+#include "gpt2/session.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
 #include "support/golden.h"
@@ -151,6 +156,147 @@ TEST_CASE("each generated token has the log-probability that the model's own log
     all_likeliest = all_likeliest && result.logprobs[i].rank == 0;
   }
   CHECK_FALSE(all_likeliest);
+}
+
+namespace {
+
+// Returns a model with n_positions 64 and vocab_size 211.
+Model tiny_model(WeightType dtype = WeightType::stored) {
+  return Model::load(std::filesystem::path(GPT2_TEST_DATA) / "oracle/cases/tiny_default",
+                     {.dtype = dtype});
+}
+
+// Returns -log p of window[first ...], computed in double from one token at a time.
+double naive_nll(const Model& model, std::span<const TokenId> window, std::size_t first) {
+  Session session(model);
+  double nll = 0.0;
+  for (std::size_t i = 0; i + 1 < window.size(); ++i) {
+    const std::span<const float> logits = session.forward(window.subspan(i, 1));
+    if (i + 1 < first) continue;
+    double sum = 0.0;
+    for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
+    nll += std::log(sum) - static_cast<double>(logits[static_cast<std::size_t>(window[i + 1])]);
+  }
+  return nll;
+}
+
+}  // namespace
+
+TEST_CASE("comparing two models window by window gives the same as the naive computation") {
+  const Model a = tiny_model();
+  const Model b = tiny_model(WeightType::int4);
+  const std::vector<TokenId> ids = random_tokens(a, 172, 1);
+  const std::span<const TokenId> text = ids;
+  std::vector<double> shares;
+  const PerplexityComparison result = compare_perplexity(
+      Engine(a), Engine(b), text, [&](double share) { shares.push_back(share); });
+  CHECK(shares == std::vector<double>{64.0 / 172, 96.0 / 172, 128.0 / 172, 160.0 / 172, 1.0});
+
+  CHECK(result.tokens == 171);
+  CHECK(result.windows == 5);
+  CHECK(result.perplexity[1] / result.perplexity[0] == Approx(result.change + 1));
+
+  const double tokens[] = {63, 32, 32, 32, 12};
+  double difference[5];
+  double total = 0.0;
+  for (std::size_t w = 0; w < 5; ++w) {
+    const auto window = text.subspan(32 * w, std::min<std::size_t>(64, 172 - 32 * w));
+    const std::size_t first = w == 0 ? 1 : 32;
+    difference[w] = naive_nll(b, window, first) - naive_nll(a, window, first);
+    total += difference[w];
+  }
+  const double mean = total / 171;
+  double variance = 0.0;
+  for (std::size_t w = 0; w < 5; ++w) {
+    variance += 5.0 / 4.0 * std::pow((difference[w] - mean * tokens[w]) / 171, 2);
+  }
+  CHECK(std::abs(mean) > 1e-3);  // large enough to notice a wrong result
+  // The logits have the same bits. A float sum of 211 exponentials errs by up to 16 units of 2^-24.
+  CHECK(result.change == Approx(std::exp(mean) - 1).margin(2e-6));
+  CHECK(result.standard_error == Approx(std::exp(mean) * std::sqrt(variance)).margin(2e-6));
+}
+
+namespace {
+
+using Texts = std::vector<std::vector<TokenId>>;
+
+// A score whose windows have these numbers of tokens and sums of -log p.
+TextScore score_of(const std::vector<std::pair<std::size_t, double>>& windows) {
+  TextScore text;
+  text.tokens.resize(1);
+  for (const auto& [tokens, nll] : windows) {
+    const std::size_t first = text.tokens.size();
+    text.windows.push_back({first - 1, first, first + tokens, tokens + (first == 1), nll});
+    text.tokens.resize(first + tokens);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("perplexities and their standard errors equal those computed by hand") {
+  // S / N = 6 / 4 = 1.5. The means of the windows are 1 and 2; their variance is 0.5, and the mean
+  // of two windows has half of that. The derivative of exp multiplies the error by exp(1.5).
+  const TextScore equal_lengths = score_of({{2, 2.0}, {2, 4.0}});
+  const Perplexity found = perplexity({&equal_lengths, 1});
+  CHECK(found.tokens == 4);
+  CHECK(found.windows == 2);
+  CHECK(found.nll == 6.0);
+  CHECK(found.by_token.value == Approx(4.481689070338065).epsilon(1e-12));
+  CHECK(found.by_token.standard_error == Approx(0.5 * 4.481689070338065).epsilon(1e-12));
+  CHECK(found.hf_unweighted == Approx(4.481689070338065).epsilon(1e-12));
+  CHECK(found.hf_weighted == Approx(std::exp(4.0 / 3.0)).epsilon(1e-12));  // weights 2 and 1
+  CHECK(found.words == 0);
+  CHECK(std::isnan(found.by_word.value));
+  CHECK(std::isnan(found.bits_per_byte.value));
+
+  // Windows of several texts count alike. D = 3.6 / 6; s - D n = 1.2, -0.6 and -0.6;
+  // sqrt(3 / 2 * 2.16) / 6 = 0.3.
+  const TextScore texts[] = {score_of({{3, 3.0}}), score_of({{1, 0.0}, {2, 0.6}})};
+  const Perplexity several = perplexity(texts);
+  CHECK(several.by_token.value == Approx(1.822118800390509).epsilon(1e-12));
+  CHECK(several.by_token.standard_error == Approx(0.3 * 1.822118800390509).epsilon(1e-12));
+
+  const TextScore one = score_of({{3, 6.0}});
+  CHECK(std::isnan(perplexity({&one, 1}).by_token.standard_error));
+  CHECK(std::isnan(perplexity({}).by_token.value));
+}
+
+TEST_CASE("words and bytes are those of the tokens that are scored") {
+  const Tokenizer& tokenizer = bundled::tokenizer();
+  const auto count = [&](const std::string& text) {
+    const Texts ids = {tokenizer.encode(text)};
+    const auto scores = score(Engine::shared(bundled::model()), ids);
+    return perplexity(scores, ids, tokenizer);
+  };
+  const std::string text = "Once upon a time,\n\nthere  was\ta cat. ";
+  const Perplexity found = count(text);
+  const std::size_t unscored = tokenizer.bytes(tokenizer.encode(text).front()).size();
+  CHECK(found.bytes == text.size() - unscored);
+  CHECK(found.words == 7);  // all but Once
+  const double bytes = static_cast<double>(found.bytes);
+  CHECK(found.by_word.value == Approx(std::exp(found.nll / 7.0)).epsilon(1e-12));
+  CHECK(found.by_byte.value == Approx(std::exp(found.nll / bytes)).epsilon(1e-12));
+  CHECK(found.bits_per_byte.value == Approx(found.nll / std::log(2.0) / bytes).epsilon(1e-12));
+  CHECK(std::isnan(found.by_byte.standard_error));
+  // A word of several tokens counts once, where it begins.
+  REQUIRE(tokenizer.encode("A xylophonist").size() > 3);
+  CHECK(count("A xylophonist").words == 1);
+  CHECK(count("xylophonist").words == 0);
+  CHECK(count("").words == 0);
+
+  // The standard error of a number by byte weights windows by their bytes.
+  const std::vector<TokenId> ids = {tokenizer.encode("a").front(), tokenizer.encode(" cat").front(),
+                                    tokenizer.encode(" a").front()};
+  const Texts texts = {{ids[0], ids[1], ids[1], ids[2]}};
+  const TextScore scored = score_of({{2, 6.0}, {1, 4.0}});
+  const Perplexity by_hand = perplexity({&scored, 1}, texts, tokenizer);
+  CHECK(by_hand.bytes == 10);
+  CHECK(by_hand.words == 3);
+  // S / B = 1; s - n S / B = -2 and 2; sqrt(2 * 8) / 10 = 0.4.
+  CHECK(by_hand.by_byte.value == Approx(std::exp(1.0)).epsilon(1e-12));
+  CHECK(by_hand.by_byte.standard_error == Approx(0.4 * std::exp(1.0)).epsilon(1e-12));
+  CHECK(by_hand.bits_per_byte.standard_error == Approx(0.4 / std::log(2.0)).epsilon(1e-12));
 }
 
 }  // namespace gpt2::test::logprobs_test
