@@ -118,7 +118,7 @@ int run_and_kill(const Batch& batch, const Words& more, std::mt19937& random, Mi
 }  // namespace
 
 TEST_CASE("a run that is killed twenty times writes what an undisturbed one writes") {
-  const std::string input = numbered_prompts(is_slow() ? 40 : 400) + "no JSON\n";
+  const std::string input = numbered_prompts(is_slow() ? 40 : 250) + "no JSON\n";
   const Batch calm(input), killed(input);
   const Words more = {"--samples", "2", "-t", "1"};
   const Microseconds whole = time_of(calm, more, 3);
@@ -131,7 +131,7 @@ TEST_CASE("a run that is killed twenty times writes what an undisturbed one writ
 }
 
 TEST_CASE("shares that are killed and resumed give what one process writes") {
-  const Batch batch(numbered_prompts(is_slow() ? 40 : 300));
+  const Batch batch(numbered_prompts(is_slow() ? 40 : 200));
   const Microseconds latest = time_of(batch, {"-t", "1"}, 0) / 3;  // a share takes longer
   const std::string whole = batch.read();
   std::mt19937 random(8);

@@ -1,7 +1,6 @@
 // Runs gpt2 quantize as a process.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <fstream>
 #include <iterator>
@@ -17,7 +16,6 @@
 #include "support/catch.h"
 #include "support/command.h"
 #include "support/is_slow.h"
-#include "support/refusal.h"
 #include "support/temporary_directory.h"
 #include "support/torch_file.h"
 
