@@ -41,7 +41,7 @@ bool has_told_cause(gpt2_status status) {
 }
 
 // Repeats `work`, which returns its status and frees what it makes, with the first allocation
-// failing, the second, and so on, until it succeeds without a failure. From the hundredth on, it
+// failing, the second, and so on, until it succeeds without a failure. From the fiftieth on, it
 // leaves out more and more of them. `work` must not contain Catch's macros, because they allocate.
 template <class Work>
 void fail_each_allocation(const char* name, const Work& work, bool and_later_ones = false) {
@@ -51,7 +51,7 @@ void fail_each_allocation(const char* name, const Work& work, bool and_later_one
   const gpt2_status first = work();  // allocates what is made once and kept
   INFO(gpt2_last_error());
   REQUIRE(first == GPT2_OK);
-  for (std::size_t n = 1;; n += 1 + n / (is_slow() ? 10 : 100)) {
+  for (std::size_t n = 1;; n += 1 + n / (is_slow() ? 10 : 50)) {
     failing_call = n;
     const std::ptrdiff_t before = in_use;
     gpt2_status status = GPT2_OK;

