@@ -1,114 +1,22 @@
 // Tests that the C interface gives the same results as the C++ interface, bit for bit. The tests in
 // tests/python, which use this interface too, compare what has the form of JSON with the command.
-#include <cstring>
-#include <functional>
-#include <memory>
 #include <new>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "base/file_source.h"
+#include "c_api/calls.h"
 #include "gpt2/embed.h"
 #include "gpt2/generate.h"
-#include "gpt2/gpt2.h"
-#include "gpt2/model.h"
 #include "gpt2/observer.h"
 #include "gpt2/option_fields.h"
 #include "gpt2/runtime.h"
-#include "gpt2/sampler.h"
 #include "gpt2/session.h"
-#include "support/bundled_model.h"
-#include "support/catch.h"
 #include "support/temporary_directory.h"
 
 namespace gpt2::test::same_test {
 
-using namespace gpt2::test::bundled;
-using nlohmann::json;
-
-namespace {
-
-template <class T>
-using Freed = std::unique_ptr<T, void (*)(T*)>;
-
-// Calls `make` with the arguments and a pointer to a handle, and requires that it succeeds.
-template <class T, class Make, class... Arguments>
-Freed<T> made(void (*free)(T*), Make make, Arguments... arguments) {
-  T* result = nullptr;
-  const gpt2_status status = make(arguments..., &result);
-  INFO(gpt2_last_error());
-  REQUIRE(status == GPT2_OK);
-  return {result, free};
-}
-
-// The same for a function that returns bytes.
-template <class Make, class... Arguments>
-std::string bytes_of(Make make, Arguments... arguments) {
-  gpt2_bytes* result = nullptr;
-  const gpt2_status status = make(arguments..., &result);
-  INFO(gpt2_last_error());
-  REQUIRE(status == GPT2_OK);
-  REQUIRE(result->data[result->size] == '\0');
-  const std::string bytes(result->data, result->size);
-  gpt2_free(result);
-  return bytes;
-}
-
-template <class Make, class... Arguments>
-json json_of(Make make, Arguments... arguments) {
-  return json::parse(bytes_of(make, arguments...));
-}
-
-const gpt2_model* c_model() {
-  static const auto loaded = made(gpt2_model_free, gpt2_model_load, kDirectory.string().c_str(),
-                                  nullptr, nullptr, nullptr);
-  return loaded.get();
-}
-
-const gpt2_tokenizer* c_tokenizer() {
-  static const auto loaded =
-      made(gpt2_tokenizer_free, gpt2_tokenizer_load, kDirectory.string().c_str());
-  return loaded.get();
-}
-
-const gpt2_engine* no_engine() { return nullptr; }
-
-// Returns callbacks or an observer with its size and nothing else.
-template <class T>
-T sized() {
-  T result = {};
-  result.size = sizeof result;
-  return result;
-}
-
-Freed<gpt2_session> c_session(const char* options = nullptr) {
-  return made(gpt2_session_free, gpt2_session_new, c_model(), no_engine(), options);
-}
-
-Freed<gpt2_scheduler> c_scheduler(const char* options = nullptr) {
-  return made(gpt2_scheduler_free, gpt2_scheduler_new, c_model(), no_engine(), options);
-}
-
-Freed<gpt2_run> c_run(gpt2_scheduler* scheduler, const char* kind, const json& request,
-                      const gpt2_callbacks* callbacks = nullptr) {
-  return made(gpt2_run_free, gpt2_run_new, scheduler, c_tokenizer(), kind, request.dump().c_str(),
-              callbacks);
-}
-
-json result_of(const char* kind, const json& request) {
-  const auto scheduler = c_scheduler();
-  return json_of(gpt2_run_result, c_run(scheduler.get(), kind, request).get());
-}
-
-std::vector<TokenId> encoded(const char* text) { return tokenizer().encode(text); }
-
-bool same_bits(std::span<const float> a, const float* b) {
-  return std::memcmp(a.data(), b, a.size_bytes()) == 0;
-}
-
-}  // namespace
+using namespace gpt2::test::c_api;
 
 TEST_CASE("descriptions are those of C++") {
   const json library = json_of(gpt2_describe);
@@ -353,97 +261,6 @@ TEST_CASE("an observer sees the same pass, and changes it in the same way") {
     CHECK(c_seen.numbers.at(4) == static_cast<float>(once.size()));
   }
   CHECK(all_logits[0] != all_logits[1]);
-}
-
-TEST_CASE("a sampler gives the same scores and tokens") {
-  const std::size_t vocab_size = model().config().vocab_size;
-  const auto c =
-      made(gpt2_sampler_free, gpt2_sampler_new,
-           R"({"temperature": 0.9, "seed": 7, "repetition_penalty": 1.25, "top_p": 0.9, "top_k": 0,
-               "eos_token_id": [4095], "prompt_length": 2, "max_length": 30, "dropped": 1})",
-           vocab_size, nullptr, nullptr);
-  Sampler cpp({.temperature = 0.9f, .top_p = 0.9f, .seed = 7, .repetition_penalty = 1.25f},
-              vocab_size,
-              {.eos_token_id = {4095}, .prompt_length = 2, .max_length = 30, .dropped = 1});
-  Session session(model());
-  std::span<const float> logits = session.forward(encoded("Once upon"));
-  for (int i = 0; i < 12; ++i) {
-    const auto ids = session.tokens();
-    const float* scores = nullptr;
-    REQUIRE(gpt2_sampler_process(c.get(), logits.data(), ids.data(), ids.size(), &scores) ==
-            GPT2_OK);
-    CHECK(same_bits(cpp.process(logits, ids), scores));
-    gpt2_token token = -1;
-    REQUIRE(gpt2_sampler_sample(c.get(), logits.data(), ids.data(), ids.size(), &token) == GPT2_OK);
-    CHECK(token == cpp.sample(logits, ids));
-    logits = session.forward({&token, 1});
-  }
-}
-
-TEST_CASE("the weights are the same, and so are logits of hidden states") {
-  const std::vector<NamedWeight> expected = weights_of(model());
-  const gpt2_weight* weights = nullptr;
-  std::size_t n_weights = 0;
-  REQUIRE(gpt2_model_weights(c_model(), &weights, &n_weights) == GPT2_OK);
-  REQUIRE(n_weights == expected.size());
-  for (std::size_t i = 0; i < n_weights; ++i) {
-    const gpt2_weight& found = weights[i];
-    CHECK(found.name == expected[i].name);
-    CHECK(found.dtype == name_of(expected[i].type));
-    CHECK(std::vector<std::size_t>(found.shape, found.shape + found.n_shape) == expected[i].shape);
-    REQUIRE(found.size == expected[i].bytes.size());
-    CHECK(std::memcmp(found.data, expected[i].bytes.data(), found.size) == 0);
-  }
-  const Config& config = model().config();
-  std::vector<float> states(3 * config.n_embd), logits(3 * config.vocab_size);
-  for (std::size_t i = 0; i < states.size(); ++i) states[i] = static_cast<float>(i % 7) - 3.0f;
-  std::vector<float> wanted(logits.size());
-  for (const bool ln_f : {false, true}) {
-    unembed(Engine::shared(model()), states, wanted, {.ln_f = ln_f});
-    REQUIRE(gpt2_unembed(c_model(), nullptr, states.data(), 3, ln_f, logits.data()) == GPT2_OK);
-    CHECK(same_bits(wanted, logits.data()));
-  }
-}
-
-TEST_CASE("a model and a tokenizer are loaded from memory, without a copy of the weights") {
-  std::vector<std::pair<std::string, std::string>> contents;
-  for (const char* const name : {"config.json", "model.safetensors", "vocab.json", "merges.txt"}) {
-    contents.emplace_back(name, read_file(kDirectory / name, std::size_t{1} << 30));
-  }
-  std::vector<gpt2_memory_file> files;
-  for (const auto& [name, content] : contents) {
-    files.push_back({name.c_str(), content.data(), content.size()});
-  }
-  const auto load = [&](const char* options) {
-    return made(gpt2_model_free, gpt2_model_load_memory, files.data(), files.size(), options,
-                nullptr, nullptr);
-  };
-  const auto loaded = load(nullptr);
-  CHECK(json_of(gpt2_model_info, loaded.get()).at("path") == "");
-  const auto text =
-      made(gpt2_tokenizer_free, gpt2_tokenizer_load_memory, files.data(), files.size());
-  const std::vector<TokenId> ids = encoded("Once upon");
-  CHECK(bytes_of(gpt2_tokenizer_decode, text.get(), ids.data(), ids.size()) == "Once upon");
-
-  const auto logits_of = [&] {
-    const auto c = made(gpt2_session_free, gpt2_session_new, loaded.get(), no_engine(), nullptr);
-    const float* logits = nullptr;
-    REQUIRE(gpt2_session_forward(c.get(), ids.data(), ids.size(), &logits) == GPT2_OK);
-    return std::vector<float>(logits, logits + model().config().vocab_size);
-  };
-  Session session(model());
-  const std::span<const float> expected = session.forward(ids);
-  CHECK(same_bits(expected, logits_of().data()));
-  // Changing the bytes in place changes the logits, which shows that the model has no copy of them.
-  std::string& weights = contents[1].second;
-  std::fill(weights.end() - 1000, weights.end(), '\0');
-  CHECK_FALSE(same_bits(expected, logits_of().data()));
-
-  const auto small = load(R"({"dtype": "int8"})");
-  CHECK(json_of(gpt2_model_info, small.get()).at("dtype") == "int8");
-  const test::TemporaryDirectory directory;
-  const std::string path = (directory.path() / "int8").string();
-  CHECK(gpt2_model_save_quantized(small.get(), path.c_str()) == GPT2_INVALID_ARGUMENT);
 }
 
 TEST_CASE("an exception of a callback in C++ does not cross the interface") {
