@@ -398,6 +398,9 @@ TEST_CASE("a signal ends a talk that waits for a line of a pipe, and saves it", 
     CHECK(saved_tokens() == ids("abcde"));
     std::filesystem::remove(state());
   }
+}
+
+TEST_CASE("Ctrl-C ends a talk that is read from a file") {
   Command from_file({"-i", "-m", alphabet_model(), "-n", "100000000"}, {.input = "ab\nk\n"});
   from_file.read(10);
   from_file.send(SIGINT);
