@@ -2,8 +2,8 @@
 #include <cmath>
 #include <cstdint>
 
-// mingw's fmaf() rounds the product, which breaks the promise of the same bits on every machine. The
-// linker takes this one in its place, also for a program that is linked with the library.
+// mingw's fmaf() rounds the product, which breaks the promise of the same bits on every machine.
+// The linker takes this one in its place, also for a program that is linked with the library.
 
 /// Returns a * b + c, rounded once.
 ///
