@@ -7,7 +7,6 @@
 #include "serve/answers.h"
 #include "support/alphabet_model.h"
 #include "support/catch.h"
-#include "support/is_slow.h"
 #include "support/test_server.h"
 
 namespace gpt2::test {
@@ -63,8 +62,7 @@ inline std::string endless(bool stream) {
 /// Requests that for several seconds take passes of their own, which other texts do not share: beam
 /// searches, the log-probabilities of prompts, and embeddings.
 inline std::vector<std::string> requests_with_own_passes() {
-  const std::size_t count = is_slow() ? 500 : 2000;
-  const std::vector<std::string> texts(count, std::string(1000, 'a')), letters(count, "a");
+  const std::vector<std::string> texts(2000, std::string(1000, 'a')), letters(2000, "a");
   const nlohmann::json beams = {{"prompt", letters}, {"num_beams", 8}, {"max_tokens", 1000}},
                        echo = {{"prompt", texts},
                                {"echo", true},
