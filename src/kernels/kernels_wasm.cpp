@@ -5,8 +5,9 @@
 #include "kernels/table.h"
 #include "kernels/vec_wasm.h"
 
-// A module has to be small. Therefore each product has one of its walks. Those with weights in f16
-// or bf16 call fma() where it is not an instruction.
+// A module has to be small. Therefore each product has one of its walks, and what is not a product
+// calls fma() as a function where it is not an instruction. Products must not: while WebKitGTK 2.50
+// replaces the code of a loop by faster code, a call in this loop may lose its vectors.
 
 namespace gpt2 {
 namespace {
@@ -34,14 +35,14 @@ constexpr Kernels small_table() {
   constexpr const Kernels& fast = kTable<wasm::FastVec>;
   Kernels table = kTable<wasm::Vec>;
   table.matmul_kn_f32 = one_of(fast.matmul_kn_f32, 1);
-  table.matmul_kn_f16 = one_of(table.matmul_kn_f16, 1);
-  table.matmul_kn_bf16 = one_of(table.matmul_kn_bf16, 1);
+  table.matmul_kn_f16 = one_of(fast.matmul_kn_f16, 1);
+  table.matmul_kn_bf16 = one_of(fast.matmul_kn_bf16, 1);
   table.matmul_chunks_kn_f32 = kOneRow<wasm::FastVec, F32, kChunkVecs>;
-  table.matmul_chunks_kn_f16 = kOneRow<wasm::Vec, F16>;
-  table.matmul_chunks_kn_bf16 = kOneRow<wasm::Vec, BF16>;
+  table.matmul_chunks_kn_f16 = kOneRow<wasm::FastVec, F16>;
+  table.matmul_chunks_kn_bf16 = kOneRow<wasm::FastVec, BF16>;
   table.matmul_nk_f32 = one_of(fast.matmul_nk_f32, 1);
   table.matmul_nk_f16 = one_of(table.matmul_nk_f16, 1);
-  table.matmul_nk_bf16 = one_of(table.matmul_nk_bf16, 1);
+  table.matmul_nk_bf16 = one_of(fast.matmul_nk_bf16, 1);
   table.matmul_int8 = one_of(fast.matmul_int8, 0);
   table.matmul_int4 = one_of(fast.matmul_int4, 0);
   for (auto& limit : table.read_limit) limit = nullptr;  // there is no gpt2 bench
