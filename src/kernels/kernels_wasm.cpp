@@ -41,7 +41,7 @@ constexpr Kernels small_table() {
   table.matmul_chunks_kn_f16 = kOneRow<wasm::FastVec, F16>;
   table.matmul_chunks_kn_bf16 = kOneRow<wasm::FastVec, BF16>;
   table.matmul_nk_f32 = one_of(fast.matmul_nk_f32, 1);
-  table.matmul_nk_f16 = one_of(table.matmul_nk_f16, 1);
+  table.matmul_nk_f16 = one_of(fast.matmul_nk_f16, 1);
   table.matmul_nk_bf16 = one_of(fast.matmul_nk_bf16, 1);
   table.matmul_int8 = one_of(fast.matmul_int8, 0);
   table.matmul_int4 = one_of(fast.matmul_int4, 0);

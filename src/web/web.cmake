@@ -1,5 +1,5 @@
-# A module for each instruction set: gpt2.wasm and gpt2_relaxed.wasm. It is standalone: what it imports,
-# gpt2.mjs provides.
+# A module for each instruction set: gpt2.wasm and gpt2_relaxed.wasm. It is standalone: what it
+# imports, gpt2.mjs provides.
 set_property(SOURCE src/formats/find_model.cpp PROPERTY COMPILE_DEFINITIONS
              GPT2_DATA_DIR=\"\";GPT2_BUNDLED_MODEL=\"gpt2-stories\")
 set(functions text size allocate release stream add finish open begin step end describe)
