@@ -39,6 +39,8 @@ struct Exchange {
   std::optional<HttpAnswer> refusal;  // decided by the headers
   std::string origin = {};            // of the request, once it is handled
   bool is_handled = false;            // whether the handler has got the request
+  bool is_http_1_1 = false;
+  bool is_probed = false;  // whether a client that has closed its side has been sent something
 };
 
 struct Connection {
@@ -59,6 +61,30 @@ std::string address_of(const sockaddr& address) {
 int unread_bytes(int socket) {
   int bytes = 0;
   return ioctl(socket, FIONREAD, &bytes) == 0 ? bytes : 0;
+}
+
+// Whether the client of a request has gone away, by what poll() says of its socket. A client that
+// has closed its side only may still wait for the answer; one that is gone resets the connection
+// when something is sent to it. Before an answer this is the interim one that every client skips.
+// HTTP/1.0 has none, so its clients may not close their side.
+bool is_gone(Exchange& exchange, int socket, short events) {
+  if ((events & (POLLHUP | POLLERR)) != 0) return true;
+  if ((events & POLLRDHUP) == 0 || exchange.record.status != kClientGone) return false;
+  if (!exchange.is_http_1_1) return true;
+  constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+  if (!std::exchange(exchange.is_probed, true)) {
+    send(socket, kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  return false;
+}
+
+// Suspends a connection until its answer is ready. When it resumes, libmicrohttpd would read its
+// socket first, find the end of what a client sends that has closed its side, and close the
+// connection. It asks for the answer first if the connection has a timeout of its own.
+void suspend(MHD_Connection* connection) {
+  constexpr unsigned kTimeout = 1 << 20;  // seconds; HttpLimits has the one that counts
+  MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, kTimeout);
+  MHD_suspend_connection(connection);
 }
 
 // Raises the limit of open files of the process, as far as it may, to what the connections need.
@@ -106,7 +132,7 @@ struct HttpServer::Impl {
   void read_headers(MHD_Connection* connection, const char* url, const char* method,
                     Exchange& exchange);
   MHD_Result answer(MHD_Connection* connection, Exchange& exchange);
-  void look_after(Connection& connection, bool is_gone);
+  void look_after(Connection& connection, short events);
   void bound_unread();
 
   const HttpLimits limits_;
@@ -227,24 +253,22 @@ void HttpServer::Impl::sweep() {
   }
   poll(sockets.data(), sockets.size(), 0);
   auto found = sockets.begin();
-  for (Connection& connection : connections) {
-    look_after(connection, ((found++)->revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0);
-  }
+  for (Connection& connection : connections) look_after(connection, (found++)->revents);
   bound_unread();
 }
 
-void HttpServer::Impl::look_after(Connection& connection, bool is_gone) {
-  const Exchange* const exchange = connection.exchange;
+void HttpServer::Impl::look_after(Connection& connection, short events) {
+  Exchange* const exchange = connection.exchange;
   if (exchange == nullptr || !exchange->is_handled) {
     // If the end of what a client sends arrives together with other bytes, libmicrohttpd does not
     // see that it is the end.
-    const bool has_ended = is_gone && unread_bytes(connection.socket) == 0;
+    const bool has_ended = events != 0 && unread_bytes(connection.socket) == 0;
     const bool is_late = swept_ - connection.since > limits_.idle_time;
     if (has_ended || is_late) shutdown(connection.socket, SHUT_RDWR);
     return;
   }
   const auto end = exchange->reply->end_time();
-  if (!end && is_gone) exchange->reply->abandon();
+  if (!end && is_gone(*exchange, connection.socket, events)) exchange->reply->abandon();
   if (end && swept_ - *end > limits_.idle_time) shutdown(connection.socket, SHUT_RDWR);
 }
 
@@ -290,6 +314,7 @@ MHD_Result HttpServer::Impl::take(MHD_Connection* connection, const char* url, c
     auto* const exchange = new Exchange;
     context = tracked(connection)->exchange = exchange;
     read_headers(connection, url, method, *exchange);
+    exchange->is_http_1_1 = std::strcmp(version, MHD_HTTP_VERSION_1_1) == 0;
     exchange->refusal = refuse(connection, version, exchange->request);
     if (!exchange->refusal || takes_refused_body(connection, version)) return MHD_YES;
     return answer(connection, *exchange);
@@ -348,8 +373,8 @@ MHD_Result HttpServer::Impl::answer(MHD_Connection* connection, Exchange& exchan
       handler_(std::move(exchange.request), exchange.reply);
     }
   }
-  const auto answer = exchange.reply->head([connection] { MHD_suspend_connection(connection); },
-                                           resume(connection, waker));
+  const auto answer =
+      exchange.reply->head([connection] { suspend(connection); }, resume(connection, waker));
   if (!answer) return exchange.reply->is_abandoned() ? MHD_NO : MHD_YES;
   if (!answer->id.empty()) exchange.record.id = answer->id;
   Headers headers = limits_.headers ? limits_.headers(exchange.origin) : Headers();
@@ -385,6 +410,9 @@ void HttpServer::Impl::complete(MHD_Connection* connection, void*& context, bool
   if (log_) log_(exchange->record);
   delete exchange;
   context = nullptr;
+  // Each turn looks at all connections with a timeout of their own, and most that wait for another
+  // request have none.
+  if (is_complete) MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
   *tracked(connection) = {.socket = tracked(connection)->socket};
 }
 

@@ -78,12 +78,13 @@ std::vector<Task> tasks_for(const TestServer& server) {
 }
 
 // What the client of a request does.
-enum class Client { waits, leaves_at_once, leaves_after_first_bytes };
+enum class Client { waits, closes_its_side, leaves_at_once, leaves_after_first_bytes };
 
 std::string serve_one(const TestServer& server, const Task& task, Client client, bool abruptly) {
   HttpClient connection = server.connect();
   connection.send(http_request("POST", task.path, task.body.dump()));
-  if (client == Client::waits) {
+  if (client == Client::closes_its_side) connection.close_sending();
+  if (client == Client::waits || client == Client::closes_its_side) {
     const json found = contents_of(connection.receive());
     if (found == task.answer) return "";
     return "expected " + task.answer.dump() + ", found " + found.dump();
@@ -106,7 +107,7 @@ TEST_CASE("many clients at once have the answers of one alone, and those who lea
     for (std::size_t i = next++; i < requests; i = next++) {
       const Task& task = tasks[i % tasks.size()];
       std::mt19937 random(static_cast<unsigned>(i));
-      constexpr std::array kClients = {Client::waits, Client::waits, Client::waits,
+      constexpr std::array kClients = {Client::waits, Client::waits, Client::closes_its_side,
                                        Client::leaves_at_once, Client::leaves_after_first_bytes};
       std::string fault;
       try {

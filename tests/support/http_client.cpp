@@ -136,6 +136,8 @@ std::string HttpClient::await_end() {
   return std::exchange(received_, {});
 }
 
+void HttpClient::close_sending() { shutdown(socket_, SHUT_WR); }
+
 void HttpClient::close(bool abruptly) {
   if (socket_ < 0) return;
   const linger now = {.l_onoff = 1, .l_linger = 0};

@@ -59,6 +59,9 @@ class HttpClient {
   /// Waits until the server closes the connection. Returns what it sent before.
   std::string await_end();
 
+  /// Says that nothing more is sent. The answer can be received still.
+  void close_sending();
+
   /// Closes the connection, with a FIN or, if `abruptly`, with a RST.
   void close(bool abruptly = false);
 
