@@ -172,7 +172,7 @@ export interface RunOptions {
 }
 
 export type Kind = "generate" | "completions" | "chat" | "responses" | "embeddings" | "score"
-  | "choices" | "inspect" | "inspect_page";
+  | "choices" | "inspect" | "inspect_page" | "tokenize" | "detokenize";
 
 export interface Model {
   generate(request: Request, options?: RunOptions): Promise<Generated[]>;
