@@ -27,8 +27,7 @@ class FileSource {
 
   [[nodiscard]] bool is_memory() const noexcept { return memory_.has_value(); }
 
-  /// Returns whether the file exists. For the file system, this calls is_there(path) and throws the
-  /// same errors.
+  /// Returns whether the file exists. Throws the errors of is_there().
   [[nodiscard]] bool has(const std::filesystem::path& path) const;
 
   /// Opens a file. Throws the same errors as the constructor of MappedFile, and Error(not_found) if

@@ -26,7 +26,7 @@ inline constexpr std::uint64_t kFnvPrime = 0x100000001b3, kFnvBasis = 0xcbf29ce4
   return hash;
 }
 
-/// Returns a hash as people see it: 16 hexadecimal digits.
+/// Returns the hash as 16 hexadecimal digits.
 [[nodiscard]] inline std::string hash_text(std::uint64_t hash) {
   std::string digits;
   for (int shift = 60; shift >= 0; shift -= 4) digits += "0123456789abcdef"[hash >> shift & 15];
@@ -81,9 +81,8 @@ class Hash {
   std::size_t words_ = 0;
 };
 
-/// Returns a hash of the bits of floats, so that two runs can be compared. All NaNs count as one,
-/// because their bits differ between instruction sets. To hash several arrays together, pass the
-/// result for the previous array as `hash`.
+/// Returns a hash of the bits of floats, continued from `hash`. All NaNs count as one, because
+/// their bits differ between instruction sets.
 inline std::uint64_t hash_floats(std::span<const float> values, std::uint64_t hash) {
   Hash floats;
   const auto is_nan = [](float value) { return value != value; };

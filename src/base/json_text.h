@@ -49,10 +49,10 @@ class Json {
   [[nodiscard]] static Json array(std::initializer_list<Json> elements = {});
   [[nodiscard]] static Json object() { return Json(Members()); }
 
-  /// Appends an element. REQUIRES: the value is an array.
+  /// REQUIRES: the value is an array.
   void push_back(const Json& element);
 
-  /// Append members. REQUIRES: the value is an object, which does not have members of these names.
+  /// REQUIRES: the value is an object, which does not have members of these names.
   void add(std::string_view name, const Json& value);
   void add(Members members);
 

@@ -9,19 +9,14 @@
 
 namespace gpt2 {
 
-/// Writes a file atomically: the data is written to FILE.partial-PID in the same directory, and
-/// commit() renames this to FILE when it is complete, so that no one ever sees an incomplete FILE.
-/// A FILE that already exists remains unchanged until then. If commit() was not called, the
-/// destructor removes FILE.partial-PID; this file is left behind only if the process is killed.
+/// Writes a file atomically: to FILE.partial-PID in the same directory, which commit() renames to
+/// FILE. If commit() was not called, the destructor removes FILE.partial-PID; this file is left
+/// behind only if the process is killed.
 ///
 /// To find out before long work whether the file can be written, make a NewFile and destroy it.
 ///
-/// All outputs treat symbolic links as other programs do: they write through them. If FILE is a
-/// link, its target is replaced, or created if nothing is there, and the link remains. A loop of
-/// links is an error.
-///
-/// A process that has opened the old file, if there was one, continues to read the old content. The
-/// system frees the old file when its last reader has closed it.
+/// If FILE is a symbolic link, its target is replaced, or created if nothing is there, and the link
+/// remains. A loop of links is an error.
 ///
 /// All functions throw Error(invalid_file), which names the file and the reason, if the system
 /// reports an error, for example because the disk is full.
@@ -63,10 +58,8 @@ class NewFile {
   std::ofstream out_;
 };
 
-/// A new directory that has a temporary name while its files are written, and gets its final name
-/// when it is complete, so that no program ever sees an incomplete directory. Unless commit() has
-/// succeeded, the destructor removes the directory and the parent directories that were created
-/// for it.
+/// The same for a directory. Unless commit() has succeeded, the destructor removes the directory
+/// and the parent directories that were created for it.
 class NewDirectory {
  public:
   /// Creates the directory OUT.partial-PID and its missing parents. OUT stands for `out` or, if

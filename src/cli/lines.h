@@ -23,7 +23,6 @@ namespace gpt2::cli {
 /// The max length of a line of input. If a line is longer, only its beginning is kept in memory.
 inline constexpr std::size_t kMaxLineBytes = 4 << 20;
 
-/// A file that is open for reading.
 class InputFile {
  public:
   /// Opens the file; "-" is standard input. If that is a terminal, prints on standard error that
@@ -46,8 +45,7 @@ class InputFile {
   int file_;
 };
 
-/// Returns the name of a file for messages: "standard input" for "-", and otherwise the name
-/// itself.
+/// Returns the name of a file for messages: "standard input" for "-".
 [[nodiscard]] std::string shown_input(const std::string& name);
 
 /// Reads an InputFile to its end, without a byte order mark at its beginning. Throws Error if the
@@ -57,7 +55,6 @@ class InputFile {
 /// The same without one newline or CRLF at the end, which an editor or echo has added.
 [[nodiscard]] std::string read_prompt_input(const std::string& name);
 
-/// A line of a file.
 struct Line {
   std::string text;        ///< without its newline; only the beginning of a line that is too long
   std::size_t bytes = 0;   ///< the length of the whole line, without its newline

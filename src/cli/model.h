@@ -39,16 +39,12 @@ struct ModelSettings {
   [[nodiscard]] bool looks_up() const { return draft != "off"; }
 };
 
-/// Adds -m, --model.
 Option& add_model_option(Options& options, std::string& name);
 
-/// Adds --base, which says what model an adapter belongs to.
 void add_base_option(Options& options, std::string& base);
 
-/// Adds --tokenizer.
 void add_tokenizer_option(Options& options, std::string& name);
 
-/// Adds --dtype.
 Option& add_dtype_option(Options& options, WeightType& dtype);
 
 /// Adds --kv and -t, --threads.
@@ -84,8 +80,7 @@ struct Models {
 /// draft of another vocabulary. REQUIRES: settings.find() has been called.
 [[nodiscard]] Models load_models(const ModelSettings& settings);
 
-/// Returns the size of an int4 copy of the model in bytes: 4 bits for each weight, and 16 for each
-/// block of 32 weights.
+/// Returns the size of an int4 copy of the model in bytes.
 [[nodiscard]] std::size_t draft_bytes(const Model& model) noexcept;
 
 /// Loads the tokenizer. If the model has none, the error message also suggests --tokens, provided
@@ -97,8 +92,7 @@ struct Models {
 [[nodiscard]] std::optional<Tokenizer> find_tokenizer(
     const ModelSettings& settings, const char* consequence = "requests need token ids");
 
-/// Returns the token ids of a text. If the vocabulary has no tokens for some bytes of the text,
-/// prints a note on standard error that says how many.
+/// Returns the token ids of a text. Calls note_lost_bytes().
 [[nodiscard]] std::vector<TokenId> encode(const Tokenizer& tokenizer, const std::string& text,
                                           const EncodeOptions& options = {});
 

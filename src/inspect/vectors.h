@@ -12,7 +12,7 @@
 
 namespace gpt2 {
 
-/// The scalar product. REQUIRES: a and b have the same size.
+/// REQUIRES: a and b have the same size.
 template <class B>
 [[nodiscard]] double dot(std::span<const float> a, std::span<const B> b) noexcept {
   double sum = 0.0;

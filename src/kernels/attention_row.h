@@ -37,7 +37,6 @@ template <class Stored>
   }
 }
 
-/// Returns panel `panel` of the keys.
 template <class Stored>
 [[gnu::always_inline]] inline const Stored* key_panel(const HeadAttention& a, std::size_t panel) {
   constexpr std::size_t kBlockPanels = kChunk / kPanel;
@@ -45,7 +44,6 @@ template <class Stored>
   return block + a.keys + panel % kBlockPanels * a.head_dim * kPanel;
 }
 
-/// Returns the values of the keys of block `block`.
 template <class Stored>
 [[gnu::always_inline]] inline const Stored* block_values(const HeadAttention& a,
                                                          std::size_t block) {
@@ -144,7 +142,6 @@ void mix_row(const HeadAttention& a, const float* weight, float total, std::size
   }
 }
 
-/// Computes the attention of the first query.
 template <class Vec, class Stored>
 void attend_row(const HeadAttention& a, float* scores) {
   constexpr std::size_t kStreams = kAttentionStreams<Vec>;

@@ -65,7 +65,7 @@ void mix_tile(const HeadAttention& a, const float* weight, std::size_t stride, c
   }
 }
 
-/// Computes the attention of the first kRows queries.
+/// For the first kRows queries.
 template <class Vec, class Stored, std::size_t kRows>
 void attend_rows(const HeadAttention& a, float* scratch) {
   static_assert(kRows <= kMaxQueries);

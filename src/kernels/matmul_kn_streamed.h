@@ -91,7 +91,6 @@ template <class Vec, std::size_t kDepth, bool kIntoL1, std::size_t kVecs, class 
   }
 }
 
-/// Calls stream_columns() for all columns.
 template <class Vec, std::size_t kDepth, bool kIntoL1, class Stored>
 [[gnu::flatten]] void stream_rows(StreamBlock block, std::size_t k, const Stored* w,
                                   std::size_t w_stride) {

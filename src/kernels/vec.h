@@ -9,7 +9,6 @@
 
 namespace gpt2 {
 
-/// The types of registers of `kBytes` bytes.
 template <std::size_t kBytes>
 struct Registers {
   template <class Lane>

@@ -7,14 +7,12 @@ namespace gpt2 {
 
 /// Finds out which of a few ways to do the same work is the fastest, while the work is being done.
 ///
-/// The best way so far meets one challenger at a time. The two take turns, and each pair of runs
-/// gives the ratio of their times, so a machine that is slower for a while slows both down. After
-/// kPairs pairs the challenger becomes the best way if the median of the ratios is less than
-/// kWinning. When all other ways have been challengers, the contest rests: the next runs use the
-/// best way and are not timed. Then the challengers get another chance, so that a wrong choice,
-/// made beside a busy neighbour, does not last. While the choice stays the same, the rests grow
-/// from kMinRest to kMaxRest runs. If it changes, one of the two choices must be wrong, so the next
-/// rest is short again.
+/// The best way so far meets one challenger at a time. The two take turns, so a machine that is
+/// slower for a while slows both down. After kPairs pairs of runs, the challenger becomes the best
+/// way if the median of the ratios of their times is less than kWinning. When all other ways have
+/// been challengers, the next runs use the best way and are not timed. Then the challengers get
+/// another chance, so that a wrong choice does not last. While the choice stays the same, these
+/// rests grow from kMinRest to kMaxRest runs; if it changes, the next one is short again.
 ///
 /// Not safe for use by several threads at once. Allocates nothing.
 class Contest {

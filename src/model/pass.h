@@ -71,7 +71,7 @@ struct Batch {
   }
 };
 
-/// One forward pass: what all of its layers share.
+/// What all layers of one forward pass share.
 struct Pass {
   Team& team;
   Workspace& ws;

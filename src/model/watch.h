@@ -32,7 +32,6 @@ class Watch {
     return shown_[index(what, layer)] || changed_[index(what, layer)];
   }
 
-  /// Returns whether the observer may change anything.
   [[nodiscard]] bool may_change() const noexcept { return observer_.change != nullptr; }
 
   /// Lets the observer change the rows of a batch and then see them, slice by slice, if it wants
@@ -51,7 +50,7 @@ class Watch {
   /// caches must already have the keys and values of the batch.
   void show_attention(const Pass& pass, ConstMatrix qkv, float scale, Matrix attended) noexcept;
 
-  /// If the observer has thrown an exception, throws it again.
+  /// Throws the exception that the observer has thrown, if any.
   void rethrow() const {
     if (error_) std::rethrow_exception(error_);
   }

@@ -19,10 +19,7 @@ enum class DType : std::uint8_t {
 };
 // clang-format on
 
-/// Returns the number of bits of one element: 32 for f32, 4 for f4, and so on.
-///
-/// Example:
-///   const std::size_t bytes = 1000 * bits_of(DType::bf16) / 8;  // 2000
+/// Returns the number of bits of one element.
 [[nodiscard]] std::size_t bits_of(DType dtype) noexcept;
 
 /// Returns the name of the type in safetensors files, such as "F32", "BF16" or "BOOL".

@@ -141,7 +141,6 @@ class Symbols {
     }
   }
 
-  /// Calls visit(id, end) for each symbol.
   template <class Visit>
   void for_each(const Visit& visit) const {
     // The first symbol is never the right one of a pair, so no merge has removed it.

@@ -58,7 +58,7 @@ struct SentencePieceNormalizer {
                      std::size_t& left) const;
 };
 
-/// What a spiece.model, the file of a SentencePiece model, has.
+/// The content of a spiece.model.
 struct SentencePieceFile {
   std::vector<Piece> pieces = {};  ///< their texts lie in the bytes of the file
   UnigramOptions options = {};
@@ -107,7 +107,6 @@ struct StepKind {
   void (*add)(const JsonFields& fields, Steps& steps);
 };
 
-/// The types of the steps of a normalizer.
 [[nodiscard]] std::span<const StepKind<Rewrites>> normalizer_kinds();
 
 /// The classes of characters that GPT-2's pre-tokenizer distinguishes.
@@ -141,7 +140,6 @@ enum class CharClass : std::uint8_t {
 /// space. The calls for all words of a text together take linear time.
 [[nodiscard]] std::size_t first_word_length(std::string_view text) noexcept;
 
-/// The word at the beginning of a text.
 struct FirstWord {
   std::size_t length;   ///< in bytes, above 0
   bool is_kept = true;  ///< if false, the word is white space that no token stands for
@@ -158,7 +156,6 @@ struct WordSplit {
 
 using WordSplits = std::vector<WordSplit>;
 
-/// The types of the steps of a pre_tokenizer.
 [[nodiscard]] std::span<const StepKind<WordSplits>> pre_tokenizer_kinds();
 
 /// Reads whether the prefix of a Metaspace, a pre-tokenizer or a decoder, stands before every text
@@ -181,10 +178,8 @@ struct TokenDecoder {
   std::string end_of_word = {};   ///< becomes a space, but in the last token nothing
 };
 
-/// Returns the step of SentencePiece for a file.
 [[nodiscard]] TokenDecoder sentencepiece_decoder(const SentencePieceFile& file);
 
-/// The types of the steps of a decoder.
 [[nodiscard]] std::span<const StepKind<TokenDecoder>> decoder_kinds();
 
 struct Tokenizer::Impl {

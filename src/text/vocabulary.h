@@ -108,7 +108,7 @@ class PieceTrie {
     }
   }
 
-  /// Returns the id of the piece, or -1.
+  /// Returns -1 if there is no such piece.
   [[nodiscard]] TokenId find(std::string_view piece) const noexcept;
 
   /// Returns the longest piece that `text` begins with.
@@ -151,7 +151,6 @@ class PieceTrie {
   std::string text_;
 };
 
-/// Appends the code point in UTF-8.
 void append_utf8(std::string& out, char32_t code_point);
 
 /// Appends the character that spells the byte in the names of a byte-level BPE.

@@ -29,7 +29,6 @@ struct Shard {
   [[nodiscard]] bool takes(std::size_t line) const noexcept { return line % count == index; }
 };
 
-/// The settings from the arguments of `gpt2 batch`.
 struct BatchSettings {
   std::string input;   ///< "-": standard input
   std::string output;  ///< as given; each share is written to its own file
@@ -52,7 +51,6 @@ struct BatchSettings {
 /// determine the share. Throws what Options::parse(), find_model() and choose_shard() throw.
 [[nodiscard]] BatchSettings read_batch_settings(const Arguments& arguments);
 
-/// What a run works with.
 struct BatchContext {
   const Engine& engine;
   const std::optional<Model>& draft;
@@ -70,7 +68,7 @@ struct BatchContext {
   }
 };
 
-/// A request: the contents of a line of the input.
+/// The contents of a line of the input.
 struct BatchRequest {
   const RunKind* kind;
   Request read = {};
@@ -85,7 +83,6 @@ struct BatchRequest {
 /// request, or one in OpenAI's batch format. An invalid line becomes a request with an error.
 [[nodiscard]] BatchRequest read_request(const Line& line, bool is_plain, const BatchContext& of);
 
-/// The results of a run.
 struct BatchSummary {
   std::size_t lines = 0;         ///< the lines of this share for which OUT has records
   std::size_t written = 0;       ///< records that this run wrote
@@ -94,11 +91,9 @@ struct BatchSummary {
   std::string first_error = {};  ///< the message of the first error of this run
 };
 
-/// A run of `gpt2 batch`: reads lines, lets a scheduler write their texts side by side, scores the
-/// lines that are to be scored, and appends the records in order, until all lines have their
-/// records or interrupted() becomes true. However many lines there are, at most 256 texts are in
-/// memory. Throws Error if OUT has records that do not belong to the lines, and if reading or
-/// writing fails.
+/// Answers the lines and appends their records in order, until all lines have records or
+/// interrupted() becomes true. At most 256 texts are in memory. Throws Error if OUT has records
+/// that do not belong to the lines, and if reading or writing fails.
 [[nodiscard]] BatchSummary run_batch(const BatchContext& of);
 
 /// The file to which a share of `output` is written: "OUT.1-of-3".

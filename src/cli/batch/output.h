@@ -29,7 +29,7 @@ struct RecordHead {
 [[nodiscard]] std::string response_record_json(const RecordHead& head, int status,
                                                const Json& body);
 
-/// Returns the record for a text that could not be written, with the error message and a newline.
+/// Returns the record of a text that could not be written, with its newline.
 [[nodiscard]] std::string error_record_json(const RecordHead& head, const std::string& error);
 
 /// The file to which records are appended. While it is open, no other process can open it as an
@@ -52,8 +52,8 @@ class OutputFile {
   /// Truncates the file to `bytes`. Further records are appended there.
   void cut(std::size_t bytes);
 
-  /// Appends a record. If that fails, for example because the disk is full, removes the part that
-  /// was written and throws Error.
+  /// If that fails, for example because the disk is full, removes the part that was written and
+  /// throws Error.
   void append(std::string_view record);
 
   /// Waits until all records are on the disk.

@@ -17,7 +17,6 @@
 
 namespace gpt2::cli {
 
-/// The settings from the arguments of `gpt2 generate`.
 struct GenerateSettings {
   ModelSettings model;
   std::optional<std::string> prompt;
@@ -56,8 +55,7 @@ GenerationResult write_texts(const Engine& engine, Session* session,
 /// Throws Error unless the state of a session can be written to the file.
 void check_state_file(const std::filesystem::path& file);
 
-/// Saves the state of a session to the file. Throws Error if check_state_file() or save_session()
-/// throws it.
+/// Throws Error if check_state_file() or save_session() throws it.
 void save_state(const Session& session, const std::filesystem::path& file);
 
 /// What drafts the tokens of a talk.

@@ -76,10 +76,8 @@ class Options {
   Option& add(const std::string& names, const std::string& form, const std::string& help,
               std::function<void(const std::string&)> set);
 
-  /// Adds an option that takes no value.
   Option& add_switch(const std::string& names, bool& value, const std::string& help);
 
-  /// Adds an option or argument that takes any text.
   Option& add_text(const std::string& names, const std::string& form, std::string& value,
                    const std::string& help);
 
@@ -114,14 +112,14 @@ class Options {
                                     ", found '", text, "'"));
   }
 
-  /// Parses the arguments and calls the setters. Throws UsageError if the arguments are invalid. If
-  /// they ask for help, prints it and throws HelpPrinted.
+  /// Calls the setters. Throws UsageError if the arguments are invalid. If they ask for help,
+  /// prints it and throws HelpPrinted.
   void parse(const Arguments& arguments);
 
   /// Returns the option with this short or long name, or nullptr.
   [[nodiscard]] Option* find(std::string_view name);
 
-  /// Returns it, to change it. REQUIRES: there is such an option.
+  /// REQUIRES: there is such an option.
   [[nodiscard]] Option& at(std::string_view name) { return *find(name); }
 
   /// Whether there is such an option and it was given.

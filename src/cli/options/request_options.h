@@ -18,7 +18,6 @@ namespace gpt2::cli {
 Option& add_number_member(Options& options, const std::string& names, nlohmann::json& request,
                           const std::string& help);
 
-/// Adds the option of one row.
 void add_field(Options& options, std::string_view field, nlohmann::json& request);
 
 /// Adds the options that determine how the next token is chosen and when a text ends, in groups.
@@ -31,7 +30,6 @@ void add_beam_options(Options& options, nlohmann::json& request);
 /// Adds --samples, which --num-return-sequences is another name of.
 Option& add_samples(Options& options, nlohmann::json& request, const std::string& help);
 
-/// Adds --hf-defaults.
 void add_hf_defaults(Options& options, bool& has_hf_defaults);
 
 /// Returns hf_defaults() for a command whose defaults cannot be a beam search. Throws UsageError if
@@ -62,7 +60,7 @@ auto read_arguments(const nlohmann::json& given, const Read& read) -> decltype(r
 /// unknown, and for a value that the option cannot have.
 void set_option(nlohmann::json& request, const std::string& name, const std::string& value);
 
-/// Erases an option from the request. Throws Error for a name that is unknown.
+/// Throws Error for a name that is unknown.
 void unset_option(nlohmann::json& request, const std::string& name);
 
 /// Returns a line for each option with its value: that of the request or else of `defaults`. A star

@@ -35,7 +35,6 @@ void close_file(int file);
 /// Writes all of the text at the end of the file. Returns whether that succeeded.
 [[nodiscard]] bool append_to(int file, std::string_view text);
 
-/// Cuts a file off after `bytes`.
 [[nodiscard]] bool shorten(int file, std::size_t bytes);
 
 enum class Lock { taken, held_by_another, failed };
@@ -43,7 +42,6 @@ enum class Lock { taken, held_by_another, failed };
 /// Makes sure that no other process locks this file until it is closed.
 [[nodiscard]] Lock lock(int file);
 
-/// Waits until what was written is on the disk.
 [[nodiscard]] bool flush_to_disk(int file);
 
 /// Makes sure that a new or renamed file is still in its directory after a power failure.
@@ -83,7 +81,6 @@ void become(const std::vector<std::string>& words);
 
 // The standard streams.
 
-/// Their descriptors.
 inline constexpr int kStdin = 0, kStdout = 1, kStderr = 2;
 
 /// Sets them so that they carry bytes unchanged, and terminals so that they show UTF-8 and colours.

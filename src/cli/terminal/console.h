@@ -70,7 +70,6 @@ class Progress {
 /// From now on, Progress shows nothing.
 void silence_progress();
 
-/// Whether silence_progress() has been called.
 [[nodiscard]] bool progress_is_silent();
 
 /// Returns "  --name        what it does", with the description in a column of its own, in lines of

@@ -25,7 +25,7 @@ class BeamSessions {
   /// All tokens of the beam, including the prompt.
   [[nodiscard]] std::span<const TokenId> tokens(std::size_t beam) const;
 
-  /// The logits (vocab_size) after the last token of the beam.
+  /// (vocab_size), after the last token of the beam.
   [[nodiscard]] std::span<const float> logits(std::size_t beam) const;
 
   /// Every beam b becomes a child of the beam parents[b], followed by tokens[b]. Computes the

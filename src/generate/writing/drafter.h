@@ -141,9 +141,7 @@ class Drafter {
 /// Finds the latest earlier occurrence of the last three tokens of `ids` and returns up to `max` of
 /// the tokens after it; none if there is no earlier occurrence. The span is a part of `ids`.
 ///
-/// This is prompt lookup decoding (https://github.com/apoorvumang/prompt-lookup-decoding). It costs
-/// nearly nothing, and is often right if a text repeats names, quotes its prompt, or has the form
-/// of a list.
+/// This is prompt lookup decoding (https://github.com/apoorvumang/prompt-lookup-decoding).
 ///
 /// Cost: at most three comparisons for each token of `ids`.
 [[nodiscard]] std::span<const TokenId> look_up(std::span<const TokenId> ids, std::size_t max);

@@ -70,7 +70,6 @@ class AnswerForm {
  public:
   virtual ~AnswerForm() = default;
 
-  /// The whole answer.
   [[nodiscard]] virtual Json whole(const CompletionRequest& request,
                                    const std::vector<CompletedPrompt>& prompts) const = 0;
 

@@ -21,7 +21,7 @@ struct InspectedModel {
   const std::optional<Tokenizer>& tokenizer;
 };
 
-/// Returns the report as JSON: all numbers of Inspection.
+/// Returns all numbers of Inspection.
 [[nodiscard]] Json inspection_json(const InspectionRequest& request, const InspectionResult& result,
                                    const InspectedModel& of);
 

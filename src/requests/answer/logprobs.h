@@ -11,18 +11,16 @@
 
 namespace gpt2 {
 
-/// Returns the object that JSON has for a token and its log-probability: its id, its text if there
-/// is a tokenizer, and the log-probability.
+/// Returns {"id", "text", "logprob"}, without the text if there is no tokenizer.
 [[nodiscard]] Json likely_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
                                float logprob);
 
-/// Returns the object that JSON has for a token of a text: its id, its text if there is a
-/// tokenizer, its log-probability, its rank and the likeliest tokens. If no token precedes the
-/// token and predicts it, the log-probability and the rank are null.
+/// Returns the same with "rank" and "top", the likeliest tokens. If no token precedes the token and
+/// predicts it, the log-probability and the rank are null.
 [[nodiscard]] Json logprob_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
                                 const TokenLogprob& score);
 
-/// Returns the objects of all tokens of a text.
+/// Returns the logprob_json() of all tokens.
 [[nodiscard]] Json logprobs_json(const std::optional<Tokenizer>& tokenizer,
                                  std::span<const TokenId> tokens,
                                  std::span<const TokenLogprob> scores);

@@ -55,7 +55,6 @@ struct RequestContext {
   [[nodiscard]] static const nlohmann::json& no_defaults();  ///< an empty object
 };
 
-/// A prompt to be continued.
 struct CompletionPrompt {
   std::vector<TokenId> tokens = {};
   std::size_t max_new_tokens = 0;
@@ -63,7 +62,6 @@ struct CompletionPrompt {
                           ///< that stands for it
 };
 
-/// What a request asks for.
 struct CompletionRequest {
   std::vector<CompletionPrompt> prompts = {};
   GenerationOptions options = {};  ///< for all prompts, except for max_new_tokens

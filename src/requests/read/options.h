@@ -81,7 +81,6 @@ void for_each_option(const Visitor& visit) {
 void read_bad_words(Members& members, SamplingOptions& options,
                     const std::optional<Tokenizer>& tokenizer);
 
-/// Returns whether the table has a row with this name.
 [[nodiscard]] bool is_option(std::string_view name);
 
 /// Sets the options that the request has, but for the rows that are `left_out`, and those that it

@@ -38,7 +38,6 @@ struct ScoringRequest {
   [[nodiscard]] bool has_same_options(const ScoringRequest& other) const;
 };
 
-/// What the model thinks of the texts, or of the choices.
 struct ScoringResult {
   std::vector<TextScore> texts = {};
   std::vector<ChoiceScore> choices = {};
@@ -72,7 +71,6 @@ struct EmbeddingRequest {
 [[nodiscard]] EmbeddingRequest read_embedding_request(const nlohmann::json& body,
                                                       const RequestContext& context);
 
-/// A text to inspect.
 struct InspectionRequest {
   std::vector<TokenId> tokens = {};
   std::size_t top = 5;                   ///< the length of the lists
@@ -81,7 +79,6 @@ struct InspectionRequest {
   std::vector<PassChange> changes = {};  ///< by kind; compared with the pass without them
 };
 
-/// What the inspection found.
 struct InspectionResult {
   Inspection found;
   std::vector<std::vector<float>> inputs;  ///< [NormIndex]: (tokens, n_embd), of each LayerNorm

@@ -62,7 +62,6 @@ struct RunEvents {
   std::function<void(CompletionChoice choice)> on_choice = {};
 };
 
-/// The number of tokens that a run has read and written.
 struct RunTokens {
   std::size_t prompt = 0, completion = 0;
 };
@@ -115,18 +114,16 @@ class Run {
   /// The answer. REQUIRES: the run has finished.
   [[nodiscard]] virtual Json json() = 0;
 
-  /// How many tokens the run has read and written. REQUIRES: the run has finished.
+  /// REQUIRES: the run has finished.
   [[nodiscard]] virtual RunTokens tokens() = 0;
 
   /// If the request is for a stream, returns its parts that have come since the last call.
   [[nodiscard]] virtual std::vector<Json> take_parts() { return {}; }
 };
 
-/// What a run does.
 using Request = std::variant<CompletionRequest, EmbeddingRequest, ScoringRequest, InspectionRequest,
                              TokensRequest>;
 
-/// A kind of run.
 struct RunKind {
   std::string_view name;
   std::string_view path;  ///< at which the server has it, and the "url" in a batch; "": none
@@ -141,13 +138,9 @@ struct RunKind {
   const char* id_prefix = "";  ///< of the answer's id
 };
 
-/// All kinds of runs.
 [[nodiscard]] std::span<const RunKind> run_kinds();
 
-/// Returns the kind: "generate", "completions", "chat", "responses", "embeddings", "score",
-/// "choices", "inspect", "inspect_page", whose answer is the page as a JSON string, "tokenize" or
-/// "detokenize". Throws Error
-/// for another name.
+/// Throws Error for a name that no kind has.
 [[nodiscard]] const RunKind& run_kind(std::string_view name);
 
 /// What a run works with. The run keeps copies, except of the scheduler.
