@@ -215,13 +215,16 @@ GPT2_API gpt2_status gpt2_model_convert(const gpt2_model* model, const char* dty
 /// weights are not quantized, `path` exists or the model was loaded from memory; GPT2_INVALID_FILE
 /// if the system refuses to write. (model.h)
 GPT2_API gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const char* path);
-/// Describes the model, as {"vocab_size", "n_positions" (the longest sequence), "n_embd",
-/// "n_layer", "n_head", "n_inner", "parameter_count", "bytes_per_token" (bytes of weights that a
-/// pass over one token reads), "eos_token_id" (a list), "bos_token_id" (or null), "dtype", "path"
-/// ("" if it was loaded from memory), "config_path" and "tokenizer_path" (names for
-/// gpt2_generation_config and gpt2_tokenizer_load: the path, or for an adapter that of its base),
-/// "warnings" (what may surprise, such as a head that is not used: a list of sentences), "config":
-/// the members of a config.json}.
+/// Describes the model, as `gpt2 info --json` does: {"config" (the members of a config.json; its
+/// "n_positions" is the longest sequence, and its "eos_token_id" a list), "format" (of the files),
+/// "parameters" (how many weights), "tensors" (how many), "ignored" (reason -> tensors that are not
+/// used), "dtypes" (part of the model -> types in the files -> how many tensors), "dtype" (of the
+/// matrices in memory), "kv_type" (of a session's keys and values by default), "memory" (in bytes:
+/// "mapped_weights_bytes", "converted_weights_bytes", "keys_and_values_bytes" (of a session of
+/// n_positions), "workspace_bytes" (of an engine), "read_for_each_token_bytes" (of weights)),
+/// "warnings" (what may surprise, such as a head that is not used: a list of sentences), "path" (""
+/// if it was loaded from memory), "config_path" and "tokenizer_path" (names for
+/// gpt2_generation_config and gpt2_tokenizer_load: the path, or for an adapter that of its base)}.
 GPT2_API gpt2_status gpt2_model_info(const gpt2_model* model, gpt2_bytes** json);
 /// A tensor of a model: a matrix, a bias or the parameters of a LayerNorm. (weights.h)
 typedef struct gpt2_weight {

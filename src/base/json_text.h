@@ -18,9 +18,10 @@ namespace gpt2 {
 /// there is no more to an allocation that fails than its std::bad_alloc. (To destroy a tree, the
 /// JSON library allocates memory.)
 ///
-/// A value is made of nullptr, a bool, a number, a text, a range, which becomes an array, or an
-/// optional, which becomes null if it is empty. Numbers have as few digits as they need to be read
-/// back; NaN and infinity become null. Texts have U+FFFD in place of bytes that are not UTF-8.
+/// A value is made of nullptr, a bool, a number, a text, a range, which becomes an array, a map,
+/// which becomes an object, or an optional, which becomes null if it is empty. Numbers have as few
+/// digits as they need to be read back; NaN and infinity become null. Texts have U+FFFD in place of
+/// bytes that are not UTF-8.
 ///
 /// Example:
 ///   Json answer = {{"model", name}, {"tokens", std::vector{1, 2}}};
@@ -83,6 +84,9 @@ class Json {
       write(std::string_view(value));
     } else if constexpr (requires { value.has_value(); }) {
       *this = value ? Json(*value) : Json();
+    } else if constexpr (requires { typename Value::mapped_type; }) {
+      text_ += "{}";
+      for (const auto& [name, member] : value) add(name, member);
     } else {
       text_ += "[]";
       for (const auto& element : value) push_back(element);

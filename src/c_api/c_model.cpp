@@ -60,26 +60,14 @@ Json describe_library() {
 }
 
 Json describe(const gpt2_model& from) {
-  const Model& model = from.model;
-  const Config& config = model.config();
-  const ModelPlaces places =
-      from.path.empty() ? ModelPlaces() : find_places(from.path, model.description().base.string());
-  return {{"vocab_size", config.vocab_size},
-          {"n_positions", config.n_positions},
-          {"n_embd", config.n_embd},
-          {"n_layer", config.n_layer},
-          {"n_head", config.n_head},
-          {"n_inner", config.inner_dim()},
-          {"parameter_count", model.parameter_count()},
-          {"bytes_per_token", model.bytes_per_token()},
-          {"eos_token_id", config.eos_token_id},
-          {"bos_token_id", config.bos_token_id},
-          {"dtype", name_of(model.weight_type())},
-          {"path", from.path},
-          {"warnings", model.description().warnings},
-          {"config_path", places.config.string()},
-          {"tokenizer_path", places.tokenizer.string()},
-          {"config", JsonDocument(nlohmann::ordered_json::parse(config.to_json())).root}};
+  const ModelPlaces places = from.path.empty()
+                                 ? ModelPlaces()
+                                 : find_places(from.path, from.model.description().base.string());
+  Json json = model_json(from.model);
+  json.add({{"path", from.path},
+            {"config_path", places.config.string()},
+            {"tokenizer_path", places.tokenizer.string()}});
+  return json;
 }
 
 Json describe(const Tokenizer& tokenizer) {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/text.h"
 #include "cli/commands.h"
@@ -9,7 +8,7 @@
 #include "gpt2/error.h"
 #include "gpt2/model_files.h"
 #include "gpt2/runtime.h"
-#include "gpt2/session.h"
+#include "requests/answer/own_form.h"
 
 namespace gpt2::cli {
 namespace {
@@ -23,17 +22,6 @@ written: the fastest one is measured, or it is fixed, with GPT2_TUNE=off. No res
 Examples:
   gpt2 info
   gpt2 info -m openai-community/gpt2 --dtype int8 --json)";
-
-// Loads the tokenizer. If that fails, adds a warning and returns nullopt, because the rest of the
-// model can still be described.
-std::optional<Tokenizer> try_tokenizer(const std::filesystem::path& path, Json& warnings) {
-  try {
-    return Tokenizer::load(path);
-  } catch (const Error& error) {
-    warnings.push_back(error.what() + std::string("; gpt2 --tokens needs no tokenizer"));
-    return std::nullopt;
-  }
-}
 
 // Returns the CPUs of each thread as Linux and taskset write them: "0-3,8".
 std::vector<std::string> lists_of_cpus() {
@@ -62,39 +50,30 @@ Json with_machine(Json json) {
   return json;
 }
 
-Json describe(const Model& model, const std::filesystem::path& path, const Json& warnings) {
-  const ModelDescription& description = model.description();
-  const Config& config = model.config();
-  const KVType kv_type = resolved(KVType::automatic, model.weight_type());
-  return {{"model", path.string()},
-          {"files", description.files},
-          {"format", description.format},
-          {"config", Json::parse(config.to_json())},
-          {"parameters", model.parameter_count()},
-          {"tensors", description.tensors},
-          {"ignored", description.ignored},
-          {"dtypes", description.dtypes},
-          {"kv_type", name_of(kv_type)},
-          {"memory",
-           {{"mapped_weights_bytes", description.mapped_bytes},
-            {"converted_weights_bytes", description.converted_bytes},
-            {"keys_and_values_bytes", Session::memory_bytes(config, kv_type, config.n_positions)},
-            {"workspace_bytes", Engine::memory_bytes(config, thread_count())},
-            {"read_for_each_token_bytes", model.bytes_per_token()},
-            {"int4_draft_bytes", draft_bytes(model)}}},
-          {"tokenizer", nullptr},
-          {"warnings", warnings}};
-}
-
-void add_tokenizer(Json& json, const Tokenizer& tokenizer, std::size_t vocab_size) {
+// Adds the tokenizer. If it cannot be loaded, adds a warning, because the rest of the model can
+// still be described.
+void add_tokenizer(Json& json, const std::filesystem::path& path) try {
+  json["tokenizer"] = nullptr;
+  const Tokenizer tokenizer = Tokenizer::load(path);
   json["tokenizer"] = {{"kind", tokenizer.description()}, {"size", tokenizer.size()}};
   for (const auto& file : tokenizer.files()) json["files"].push_back(file.string());
+  const std::size_t vocab_size = json["config"]["vocab_size"];
   if (tokenizer.size() == vocab_size) return;
   json["warnings"].push_back(
       concat("the tokenizer has ", tokenizer.size(), " ids, but the model has ", vocab_size, ": ",
              tokenizer.size() < vocab_size
                  ? "the last ids of the model have no text"
                  : "texts that contain the last ids of the tokenizer are refused"));
+} catch (const Error& error) {
+  json["warnings"].push_back(error.what() + std::string("; gpt2 --tokens needs no tokenizer"));
+}
+
+Json describe(const Model& model, const ModelSettings& settings) {
+  Json json = {{"model", settings.path.string()}, {"files", model.description().files}};
+  json.update(Json::parse(model_json(model).text()));
+  json["memory"]["int4_draft_bytes"] = draft_bytes(model);
+  add_tokenizer(json, settings.places.tokenizer);
+  return json;
 }
 
 // Formats a JSON value for people. Strings may come from a file and contain any bytes, so they are
@@ -170,13 +149,7 @@ int info(const Arguments& arguments) {
   };
   if (!options.has("--model")) return print(with_machine({{"models", model_names()}}));
   settings.find();
-  Json warnings = Json::array();
-  const auto tokenizer = try_tokenizer(settings.places.tokenizer, warnings);
-  const Model model = load_model(settings);
-  for (const std::string& warning : model.description().warnings) warnings.push_back(warning);
-  Json json = describe(model, settings.path, warnings);
-  if (tokenizer) add_tokenizer(json, *tokenizer, model.config().vocab_size);
-  return print(with_machine(json));
+  return print(with_machine(describe(load_model(settings), settings)));
 }
 
 }  // namespace gpt2::cli

@@ -23,14 +23,16 @@ struct UnknownModel {
   std::string message;
 };
 
-Json model_json(const ServedModel& model) {
-  return {{"id", model.name},
-          {"object", "model"},
-          {"created", model.created},
-          {"owned_by", "gpt2.cpp"},
-          {"max_model_len", model.config.n_positions},
-          {"has_unused_chat_template", model.has_unused_chat_template()},
-          {"command", model.command}};
+Json describe(const ServedModel& model) {
+  Json json = {{"id", model.name},
+               {"object", "model"},
+               {"created", model.created},
+               {"owned_by", "gpt2.cpp"},
+               {"max_model_len", model.config.n_positions},
+               {"has_unused_chat_template", model.has_unused_chat_template()},
+               {"command", model.command}};
+  json.add_members_of(model_json(model.engine.model()));
+  return json;
 }
 
 // The page has its own script and style in it. Pages of gpt2 inspect, which it opens, inherit this
@@ -167,10 +169,10 @@ HttpAnswer Service::get_options(const HttpRequest&) {
 HttpAnswer Service::get_models(const HttpRequest& request) {
   if (request.path != kModels) {
     const std::string name = request.path.substr(kModels.size() + 1);
-    return json_answer(200, model_json(model_of({{"model", name}})));
+    return json_answer(200, describe(model_of({{"model", name}})));
   }
   Json list = Json::array();
-  for (const auto& model : models_) list.push_back(model_json(*model));
+  for (const auto& model : models_) list.push_back(describe(*model));
   return json_answer(200, {{"object", "list"}, {"data", list}});
 }
 

@@ -31,9 +31,9 @@ async function ask(path, body = "{}", signal, onPart) {
   const run = (model) => model.run(kinds[path] ?? "describe", JSON.parse(body), { signal, onPart });
   const answer = await opened().then(run).catch(refuse);
   if (path in kinds) return answer;
-  const { name, n_positions, options } = answer;
+  const { name, config, options } = answer;
   const command = ["gpt2", "generate", "-m", name];
-  return { options, data: [{ id: name, max_model_len: n_positions, command }] };
+  return { options, data: [{ id: name, max_model_len: config.n_positions, command }] };
 }
 
 const askJson = ask;

@@ -95,7 +95,8 @@ class Requests {
   // Answers {"tokens"} with {"prompt"}.
   detokenize(request) { return this.run("detokenize", request); }
 
-  // Returns {"name", "n_positions", "options"}: the options of a request, with range and default.
+  // Returns "name", "options" (those of a request, with range and default) and the members that
+  // gpt2_model_info() lists in gpt2.h.
   describe() { return this.run("describe", {}); }
 }
 

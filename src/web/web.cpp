@@ -193,9 +193,9 @@ extern "C" {
 /// Writes what the model is and what a request can ask for.
 [[gnu::used]] int gpt2_web_describe(const PageModel* model) {
   return guard([&] {
-    write({{"name", model->name},
-           {"n_positions", model->config().n_positions},
-           {"options", option_list(/*is_own=*/false)}});
+    Json json = {{"name", model->name}, {"options", option_list(/*is_own=*/false)}};
+    json.add_members_of(model_json(model->engine.model()));
+    write(json);
     return 1;
   });
 }

@@ -2,6 +2,7 @@
 // the text of errors, in which any file may have its say.
 #include "base/json.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/fail.h"
@@ -118,6 +119,7 @@ TEST_CASE("values in JSON: arrays, objects, absent ones and trees") {
   CHECK(Json(std::optional<std::string>()).text() == "null");
   CHECK(Json(std::optional(2)).text() == "2");
   CHECK(Json(std::vector<std::vector<float>>{{}, {0.1f, 2}}).text() == "[[],[0.1,2.0]]");
+  CHECK(Json(std::map<std::string, int>{{"b", 2}, {"a", 1}}).text() == R"({"a":1,"b":2})");
   Json object = Json::object();
   CHECK((object.is_object() && !object.is_string() && Json("a").is_string()));
   object.add_members_of(Json::object());

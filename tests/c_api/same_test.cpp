@@ -39,8 +39,8 @@ TEST_CASE("descriptions are those of C++") {
   CHECK(library.at("options").size() == rows);
 
   const json info = json_of(gpt2_model_info, c_model());
-  CHECK(info.at("n_layer") == model().config().n_layer);
-  CHECK(info.at("parameter_count") == model().parameter_count());
+  CHECK(info.at("parameters") == model().parameter_count());
+  CHECK(info.at("memory").at("read_for_each_token_bytes") == model().bytes_per_token());
   CHECK(info.at("dtype") == name_of(model().weight_type()));
   CHECK(info.at("config") == json::parse(model().config().to_json()));
   CHECK(info.at("path") == kDirectory.string());

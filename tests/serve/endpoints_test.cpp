@@ -51,7 +51,10 @@ TEST_CASE("requests choose a model by its name; the first one is the default") {
     // is ours: the words of a command that writes the same texts.
     check_shape(model,
                 "id:string object:string created:integer owned_by:string "
-                "max_model_len:integer has_unused_chat_template:boolean command:array");
+                "max_model_len:integer has_unused_chat_template:boolean command:array "
+                "config:object format:string parameters:integer tensors:integer ignored:object "
+                "dtypes:object dtype:string kv_type:string memory:object warnings:array");
+    CHECK(model["config"]["n_embd"] == (i == 0 ? 256 : 64));
     CHECK(model["has_unused_chat_template"] == false);
     CHECK(model["id"] == names[i]);
     CHECK(model["object"] == "model");

@@ -144,8 +144,10 @@ class Model(Handle):
                                  to_json(threads=threads, kv_type=kv_type),
                                  free=lib.gpt2_engine_free)
         info = get_json(lib.gpt2_model_info, owned)
-        for name in Model.__annotations__.keys() & info.keys():
-            setattr(self, name, info[name])
+        members = {**info["config"], **info, "parameter_count": info["parameters"],
+                   "bytes_per_token": info["memory"]["read_for_each_token_bytes"]}
+        for name in Model.__annotations__.keys() & members.keys():
+            setattr(self, name, members[name])
         for name in ("path", "config_path", "tokenizer_path"):
             setattr(self, name, exact_path(info[name], *paths))
         self.config = Attributes(info["config"])

@@ -5,8 +5,12 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/json.h"
 #include "generate/options/option_codec.h"
+#include "gpt2/engine.h"
 #include "gpt2/option_fields.h"
+#include "gpt2/runtime.h"
+#include "gpt2/session.h"
 #include "requests/read/options.h"
 
 namespace gpt2 {
@@ -127,6 +131,27 @@ void add_completion(Json& record, const CompletionRequest& request,
 std::unique_ptr<AnswerForm> own_form(AnswerHead, const std::optional<Tokenizer>& tokenizer,
                                      const CompletionRequest&) {
   return std::make_unique<OwnAnswer>(tokenizer);
+}
+
+Json model_json(const Model& model) {
+  const ModelDescription& description = model.description();
+  const Config& config = model.config();
+  const KVType kv_type = resolved(KVType::automatic, model.weight_type());
+  return {{"config", JsonDocument(nlohmann::ordered_json::parse(config.to_json())).root},
+          {"format", description.format},
+          {"parameters", model.parameter_count()},
+          {"tensors", description.tensors},
+          {"ignored", description.ignored},
+          {"dtypes", description.dtypes},
+          {"dtype", name_of(model.weight_type())},
+          {"kv_type", name_of(kv_type)},
+          {"memory",
+           {{"mapped_weights_bytes", description.mapped_bytes},
+            {"converted_weights_bytes", description.converted_bytes},
+            {"keys_and_values_bytes", Session::memory_bytes(config, kv_type, config.n_positions)},
+            {"workspace_bytes", Engine::memory_bytes(config, thread_count())},
+            {"read_for_each_token_bytes", model.bytes_per_token()}}},
+          {"warnings", description.warnings}};
 }
 
 Json option_list(bool is_own, const nlohmann::json& defaults) {

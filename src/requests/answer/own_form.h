@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "gpt2/generate.h"
+#include "gpt2/model.h"
 #include "gpt2/score.h"
 #include "gpt2/tokenizer.h"
 #include "requests/answer/completion.h"
@@ -36,6 +37,10 @@ void add_completion(Json& record, const CompletionRequest& request,
 [[nodiscard]] std::unique_ptr<AnswerForm> own_form(AnswerHead head,
                                                    const std::optional<Tokenizer>& tokenizer,
                                                    const CompletionRequest& request);
+
+/// Returns what a model is, as `gpt2 info --json`, gpt2_model_info() and the server's /v1/models
+/// show it; gpt2.h lists the members.
+[[nodiscard]] Json model_json(const Model& model);
 
 /// Returns the table of options as JSON, so that a program can show them to people: an array with
 /// an object for each row, in the order of the table.

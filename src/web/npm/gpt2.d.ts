@@ -187,8 +187,9 @@ export interface Model {
   tokenize(request: { prompt: string; offsets?: boolean }):
     Promise<{ tokens: number[]; count: number; max_model_len: number }>;
   detokenize(request: { tokens: Ids }): Promise<{ prompt: string }>;
-  /** What the model is called, and what a request can ask for. */
-  describe(): Promise<{ name: string; n_positions: number; options: Answer[] }>;
+  /** What the model is, with the members of `gpt2_model_info` (gpt2.h), what it is called, and what
+   * a request can ask for. */
+  describe(): Promise<Answer & { name: string; config: Answer; options: Answer[] }>;
   /** Frees the memory. Nothing may be called afterwards. */
   close(): void;
 }
