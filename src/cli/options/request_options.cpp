@@ -11,6 +11,7 @@
 #include "cli/terminal/console.h"
 #include "generate/options/option_codec.h"
 #include "gpt2/generation_config.h"
+#include "requests/answer/own_form.h"
 #include "requests/read/completion_request.h"
 #include "requests/read/options.h"
 
@@ -104,25 +105,14 @@ std::string unescaped(const std::string& text) {
   return result;
 }
 
-// Calls visit(field, default) for each option that /set can change, by role.
-template <class Visitor>
-void for_each_row(const Visitor& visit) {
-  using enum OptionRole;
-  for (const OptionRole role : {draws, limits_length, penalizes, names_tokens}) {
-    for_each_default([&](const auto& field, const Json& by_default) {
-      if (field.role == role) visit(field, by_default);
-    });
-  }
-}
-
-// Calls visit(field) for the option with this name.
+// Calls visit(field) for the option with this name that /set can change.
 template <class Visitor>
 void with_row(const std::string& name, const Visitor& visit) {
   std::string wanted = name;
   std::ranges::replace(wanted, '-', '_');
   bool is_found = false;
-  for_each_row([&](const auto& field, const Json&) {
-    if (wanted != field.name) return;
+  for_each_default([&](const auto& field, const Json&) {
+    if (wanted != field.name || field.role == OptionRole::reports) return;
     is_found = true;
     visit(field);
   });
@@ -282,16 +272,19 @@ void unset_option(json& request, const std::string& name) {
 }
 
 std::string option_values(const json& request, const json& defaults) {
+  json values = defaults;
+  values.update(request);
   std::string text;
-  for_each_row([&](const auto& field, const Json& by_default) {
-    const bool is_set = request.contains(field.name);
-    const json value =
-        is_set ? request[field.name] : defaults.value(field.name, json::parse(by_default.text()));
+  for (const json& row : json::parse(option_list(/*is_own=*/true, values).text())) {
+    if (row["role"] == "searches" || row["role"] == "reports") continue;
+    const std::string name = row["name"];
+    const json& value = row["default"];
     const std::string shown = value.empty()       ? "none"
                               : value.is_string() ? value.get<std::string>()
                                                   : value.dump();
-    text += format("%c %-33s %s\n", is_set ? '*' : ' ', field.name, shown.c_str());
-  });
+    text +=
+        format("%c %-33s %s\n", request.contains(name) ? '*' : ' ', name.c_str(), shown.c_str());
+  }
   return text + "* set by you; /unset OPTION takes it back\n";
 }
 
