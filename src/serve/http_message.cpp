@@ -1,6 +1,9 @@
 #include "serve/http_message.h"
 
+#include <netdb.h>
+#include <netinet/in.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -52,6 +55,16 @@ void add_headers(MHD_Response* response, const Headers& headers) {
 }
 
 }  // namespace
+
+std::string client_of(MHD_Connection* connection) {
+  const auto* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  if (info == nullptr || info->client_addr == nullptr) return "";
+  const bool is_v6 = info->client_addr->sa_family == AF_INET6;
+  const socklen_t size = is_v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  char host[NI_MAXHOST] = "";
+  getnameinfo(info->client_addr, size, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
+  return host;
+}
 
 const char* header_of(MHD_Connection* connection, const char* name) {
   const char* const value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
@@ -106,6 +119,12 @@ bool takes_refused_body(MHD_Connection* connection, const char* version) {
   if (count_headers(connection, MHD_HTTP_HEADER_EXPECT) != 0) return false;  // nothing is sent yet
   const char* const length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
   return std::strtoull(length, nullptr, 10) <= kMaxThrownAway;
+}
+
+void suspend(MHD_Connection* connection) {
+  constexpr unsigned kTimeout = 1 << 20;  // seconds; HttpLimits has the one that counts
+  MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, kTimeout);
+  MHD_suspend_connection(connection);
 }
 
 std::function<void()> resume(MHD_Connection* connection, const Waker& waker) {

@@ -10,11 +10,15 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/fail.h"
 #include "serve/reply.h"
 
 namespace gpt2::serve {
+
+/// Returns the IP address of the client, or "" if it is not known.
+[[nodiscard]] std::string client_of(MHD_Connection* connection);
 
 /// Returns the value of a header of the request, or "" if it has none.
 [[nodiscard]] const char* header_of(MHD_Connection* connection, const char* name);
@@ -63,6 +67,11 @@ class Waker {
  private:
   const int event_;
 };
+
+/// Suspends a connection until its answer is ready. When it resumes, libmicrohttpd would read its
+/// socket first, find the end of what a client sends that has closed its side, and close the
+/// connection. It asks for the answer first if the connection has a timeout of its own.
+void suspend(MHD_Connection* connection);
 
 /// Returns the function that goes on with a connection that has been suspended, on any thread.
 [[nodiscard]] std::function<void()> resume(MHD_Connection* connection, const Waker& waker);

@@ -1,8 +1,6 @@
 #include "serve/http_server.h"
 
 #include <microhttpd.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -49,14 +47,6 @@ struct Connection {
   Exchange* exchange = nullptr;
 };
 
-// Returns the IP address as a text.
-std::string address_of(const sockaddr& address) {
-  const socklen_t size = address.sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  char host[NI_MAXHOST] = "";
-  getnameinfo(&address, size, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
-  return host;
-}
-
 // Returns how many bytes have arrived and have not been read.
 int unread_bytes(int socket) {
   int bytes = 0;
@@ -76,15 +66,6 @@ bool is_gone(Exchange& exchange, int socket, short events) {
     send(socket, kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
   return false;
-}
-
-// Suspends a connection until its answer is ready. When it resumes, libmicrohttpd would read its
-// socket first, find the end of what a client sends that has closed its side, and close the
-// connection. It asks for the answer first if the connection has a timeout of its own.
-void suspend(MHD_Connection* connection) {
-  constexpr unsigned kTimeout = 1 << 20;  // seconds; HttpLimits has the one that counts
-  MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, kTimeout);
-  MHD_suspend_connection(connection);
 }
 
 // Raises the limit of open files of the process, as far as it may, to what the connections need.
@@ -328,13 +309,8 @@ MHD_Result HttpServer::Impl::take(MHD_Connection* connection, const char* url, c
 
 void HttpServer::Impl::read_headers(MHD_Connection* connection, const char* url, const char* method,
                                     Exchange& exchange) {
-  const auto* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-  const bool is_known = info != nullptr && info->client_addr != nullptr;
   const std::string id = concat(ids_, ++requests_);
-  exchange.record = {.id = id,
-                     .client = is_known ? address_of(*info->client_addr) : "",
-                     .method = method,
-                     .path = url};
+  exchange.record = {.id = id, .client = client_of(connection), .method = method, .path = url};
   exchange.request = {.id = id,
                       .method = std::strcmp(method, "HEAD") == 0 ? "GET" : method,
                       .path = url,
