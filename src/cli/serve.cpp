@@ -56,6 +56,7 @@ struct ServeSettings {
 
 void add_address_options(Options& options, ServeSettings& settings) {
   serve::ListenAddress& address = settings.server.address;
+  serve::Access& access = settings.server.service.access;
   options.begin_group("Clients");
   options.add_text("--host", "ADDRESS", address.host,
                    "Listen on this address; 0.0.0.0: on all of this machine (default: 127.0.0.1, "
@@ -66,13 +67,7 @@ void add_address_options(Options& options, ServeSettings& settings) {
       .add("--api-key", "KEY",
            "Serve only clients that give this key; may be repeated. Also set by GPT2_API_KEY, "
            "which other users of the machine cannot see",
-           [&settings](const std::string& key) {
-             try {
-               settings.server.service.access.keys.add(key, "--api-key");
-             } catch (const Error& error) {
-               throw UsageError(error.what());
-             }
-           })
+           [&access](const std::string& key) { access.keys.add(key, "--api-key"); })
       .is_repeatable = true;
   options.add_file(
       "--api-key-file", settings.key_file,
@@ -81,13 +76,7 @@ void add_address_options(Options& options, ServeSettings& settings) {
   options
       .add("--cors", "ORIGIN",
            "Let pages of this origin use the server; *: all pages; may be repeated",
-           [&settings](const std::string& origin) {
-             try {
-               settings.server.service.access.add_origin(origin);
-             } catch (const Error& error) {
-               throw UsageError(error.what());
-             }
-           })
+           [&access](const std::string& origin) { access.add_origin(origin); })
       .is_repeatable = true;
   options.add("--log-requests", "",
               "Write a line for each request to standard error, as JSON, without prompts and keys",

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/terminal/console.h"
+#include "gpt2/error.h"
 
 namespace gpt2::cli {
 namespace {
@@ -217,7 +218,13 @@ void Options::parse(const Arguments& arguments) {
     throw HelpPrinted();
   }
   for (const Option& option : options_) {
-    for (const std::string& value : option.values) option.set(value);
+    for (const std::string& value : option.values) {
+      try {
+        option.set(value);
+      } catch (const Error& error) {
+        throw UsageError(error.what());
+      }
+    }
   }
   check_combinations();
   parser.check_extras();

@@ -37,7 +37,7 @@ struct Option {
   std::string form;   ///< how the help shows its value: "N"; "" for a switch and for an argument
   std::string help;   ///< "": the option is not listed
 
-  /// Stores the value, or throws UsageError.
+  /// Stores the value, or throws UsageError, or an Error that becomes one.
   std::function<void(const std::string& value)> set;
 
   std::string group = {};                  ///< the title of its section in the help
@@ -133,8 +133,7 @@ class Options {
   void set_common(std::vector<std::string> names) { common_ = std::move(names); }
 
   /// Returns the help: the summary, how to call the command, the arguments, the options, all in
-  /// their groups or only the common ones, and the details. Lines follow the width of the terminal;
-  /// see text_columns().
+  /// their groups or only the common ones, and the details.
   [[nodiscard]] std::string help(bool with_all) const;
 
  private:
