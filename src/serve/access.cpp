@@ -1,4 +1,4 @@
-#include "serve/access.h"
+#include "serve/service.h"
 
 #include <strings.h>
 

@@ -5,7 +5,7 @@
 #include "fuzz.h"
 #include "requests/answer/completion.h"
 #include "requests/answer/numbers.h"
-#include "requests/read/chat_request.h"
+#include "requests/read/completion_request.h"
 #include "requests/read/members.h"
 #include "support/bundled_model.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "generate/writing/text_sink.h"
+#include "generate/writing/generation.h"
 #include "gpt2/error.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"

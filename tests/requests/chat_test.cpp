@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "requests/read/chat_request.h"
+#include "requests/read/completion_request.h"
 #include "requests/read/tokens.h"
 #include "support/catch.h"
 #include "support/openai.h"

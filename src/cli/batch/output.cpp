@@ -1,4 +1,4 @@
-#include "cli/batch/output.h"
+#include "cli/batch/batch.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "generate/writing/context_window.h"
+#include "generate/writing/generation.h"
 
 #include <algorithm>
 #include <string>

@@ -5,15 +5,101 @@
 #include <exception>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "generate/writing/context_window.h"
 #include "generate/writing/drafter.h"
 #include "generate/writing/prompt_reader.h"
-#include "generate/writing/text_sink.h"
 #include "gpt2/generate.h"
 
 namespace gpt2 {
+
+/// What a text does when its session is full (GenerationOptions::overflow): it ends, or the session
+/// slides and the text goes on.
+class ContextWindow {
+ public:
+  /// The session must outlive the window.
+  ContextWindow(Session& session, const GenerationOptions& options)
+      : session_(session), slides_(options.overflow == Overflow::slide), keep_(options.keep) {}
+
+  /// Throws Error(invalid_argument) unless a prompt of this many tokens fits, if need be after a
+  /// slide, and a session that may slide for new tokens has room for them. Returns how many tokens
+  /// that slide drops. Changes nothing.
+  [[nodiscard]] std::size_t require_room(std::size_t prompt_tokens,
+                                         std::size_t max_new_tokens) const;
+
+  /// Returns how many new tokens a text of `length` tokens can have.
+  [[nodiscard]] std::size_t room_after(std::size_t length) const;
+
+  [[nodiscard]] bool slides() const noexcept { return slides_; }
+
+  /// Makes room for `count` tokens, of which the text has written none yet. The tokens after
+  /// limits.prompt_length were written by the text. Updates the limits to the tokens that are left,
+  /// and returns how many were dropped. The next pass computes those that are left again.
+  std::size_t slide(std::size_t count, SequenceLimits& limits);
+
+ private:
+  Session& session_;
+  bool slides_;
+  std::size_t keep_;
+};
+
+/// Passes text on up to the first stop string, however the text is divided into tokens. The first
+/// one is the one that ends first or, if several end at the same place, the longest of them. Holds
+/// back text that may be the beginning of a stop string until more text shows that it is not.
+class StopFilter {
+ public:
+  /// REQUIRES: no stop string is empty.
+  explicit StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {}
+
+  /// Adds bytes. Returns the text that is now known not to be part of a stop string, without the
+  /// bytes that were hidden.
+  [[nodiscard]] std::string write(std::string_view bytes, bool is_hidden = false);
+
+  /// Returns the text held back. Call this at the end of a text without a stop string.
+  [[nodiscard]] std::string flush();
+
+  [[nodiscard]] bool stopped() const noexcept { return stopped_; }
+
+ private:
+  std::string take(std::size_t count);
+
+  std::vector<std::string> stops_;
+  std::string held_;
+  std::string hidden_;  // for each byte held, whether it is hidden
+  bool stopped_ = false;
+};
+
+/// Writes the tokens of a text to its target. If the target has a tokenizer, it receives whole
+/// UTF-8 characters, without stop strings.
+class TextSink {
+ public:
+  /// `before` are the tokens before the text.
+  TextSink(const TextTarget& target, const GenerationOptions& options,
+           std::span<const TokenId> before);
+
+  /// Passes the token, or the text that is now certain, to the target, after the token's
+  /// log-probability if there is one. Returns false if the text ends here.
+  bool write(TokenId token, const TokenLogprob* logprob);
+
+  /// Called when the text has ended: passes the text that was held back to the target, and corrects
+  /// the finish reason of the result if a stop string ended the text.
+  void finish(GenerationResult& result);
+
+ private:
+  TextTarget target_;
+  std::optional<Detokenizer> text_;
+  bool skip_special_tokens_;
+  StopFilter filter_;
+  Utf8Stream characters_;
+  bool cancelled_ = false;
+};
+
+/// Throws Error(invalid_argument) if the tokenizer of the target does not belong to the model, if
+/// there are stop strings without a tokenizer, or if one of them is empty.
+void check_target(const TextTarget& target, const GenerationOptions& options, const Config& config);
 
 /// A session that has computed the first `known` tokens of a prompt.
 struct Donor {

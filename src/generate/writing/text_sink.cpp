@@ -1,4 +1,4 @@
-#include "generate/writing/text_sink.h"
+#include "generate/writing/generation.h"
 
 #include <algorithm>
 #include <string_view>

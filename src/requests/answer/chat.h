@@ -7,7 +7,8 @@
 #include "requests/answer/completion.h"
 
 // The answers of OpenAI's chat API, as https://platform.openai.com/docs/api-reference/chat
-// documents them.
+// documents them, and of its responses API
+// (https://platform.openai.com/docs/api-reference/responses).
 
 namespace gpt2 {
 
@@ -18,5 +19,11 @@ namespace gpt2 {
 [[nodiscard]] std::unique_ptr<AnswerForm> chat_form(AnswerHead head,
                                                     const std::optional<Tokenizer>& tokenizer,
                                                     const CompletionRequest& request);
+
+/// Writes a response with one message. The parts of a stream are OpenAI's events, whose names are
+/// their "type". REQUIRES: there is a tokenizer.
+[[nodiscard]] std::unique_ptr<AnswerForm> responses_form(AnswerHead head,
+                                                         const std::optional<Tokenizer>& tokenizer,
+                                                         const CompletionRequest& request);
 
 }  // namespace gpt2

@@ -1,12 +1,10 @@
-#include "requests/answer/responses.h"
+#include "requests/answer/chat.h"
 
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "requests/answer/chat.h"
 
 namespace gpt2 {
 namespace {

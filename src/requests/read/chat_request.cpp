@@ -1,4 +1,4 @@
-#include "requests/read/chat_request.h"
+#include "requests/read/completion_request.h"
 
 #include <algorithm>
 #include <limits>

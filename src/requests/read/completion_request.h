@@ -98,6 +98,15 @@ struct CompletionRequest {
 [[nodiscard]] CompletionRequest read_completion_request(const nlohmann::json& body,
                                                         const RequestContext& context);
 
+/// The same for OpenAI's chat API (https://platform.openai.com/docs/api-reference/chat) and its
+/// responses API (https://platform.openai.com/docs/api-reference/responses), for models that
+/// continue texts. The result has one prompt. Unless the request or the defaults limit the answer,
+/// that may fill the context. Nothing is stored.
+[[nodiscard]] CompletionRequest read_chat_request(const nlohmann::json& body,
+                                                  const RequestContext& context);
+[[nodiscard]] CompletionRequest read_responses_request(const nlohmann::json& body,
+                                                       const RequestContext& context);
+
 /// Reads the options of the table, but for the rows that are `left_out`. "seed" may be "random".
 void read_request_options(Members& members, CompletionRequest& request,
                           const RequestContext& context,

@@ -9,8 +9,7 @@
 #include "requests/answer/inspection.h"
 #include "requests/answer/numbers.h"
 #include "requests/answer/own_form.h"
-#include "requests/answer/responses.h"
-#include "requests/read/chat_request.h"
+#include "requests/read/completion_request.h"
 #include "requests/run/calls.h"
 #include "requests/run/completion_run.h"
 
