@@ -26,9 +26,9 @@ struct Isa : Registers<16> {
   // the 24 bits of f32, can only be wrong if the f64 lies half way between two f32, or if the f32
   // is subnormal, which has fewer bits. This is rare, and then the f64 is made odd.
   [[gnu::noinline]] static Float fma(Float a, Float b, Float c) {
-    v128_t rare = wasm_i32x4_const_splat(0);
-    const Float sum = fused(a, b, c, rare);
-    return wasm_v128_any_true(rare) ? round_once(a, b, c) : sum;
+    v128_t least = wasm_i32x4_const_splat(-1);
+    const Float sum = fused(a, b, c, least);
+    return is_rare(least) ? round_once(a, b, c) : sum;
   }
 
   static Double add_square(Double sum, Double a) { return sum + a * a; }
@@ -40,7 +40,13 @@ struct Isa : Registers<16> {
     return Int(wasm_i32x4_shuffle(low, high, 1, 3, 5, 7));
   }
 
-  [[gnu::noinline]] static Float widen(const F16* p, std::size_t i) { return widened(p, i); }
+  static Float widen(const F16* p, std::size_t i) {
+    const Int bits = Int(wasm_i32x4_load16x4(p + i * 4));  // the sign fills the upper half
+    const Int rest = bits << 13 & 0x7fffu << 13;
+    // The exponent of f32 has a bias that is larger by 112, and the product is normal.
+    const Int finite = Int(Float(rest) * 0x1p+112f);
+    return Float((rest >= 0x7c00u << 13 ? rest | 0x7f800000u : finite) | (bits & 0x80000000u));
+  }
   static Float widen(const BF16* p, std::size_t i) {
     return Float(Int(wasm_u32x4_load16x4(p + i * 4)) << 16);
   }
@@ -71,28 +77,22 @@ struct Isa : Registers<16> {
   }
 
  protected:
-  [[gnu::always_inline]] static Float widened(const F16* p, std::size_t i) {
-    const Int bits = Int(wasm_u32x4_load16x4(p + i * 4));
-    const Int rest = (bits & 0x7fffu) << 13;
-    // The exponent of f32 has a bias that is larger by 112, and the product is normal.
-    const Int finite = Int(Float(rest) * 0x1p+112f);
-    return Float((rest >= 0x7c00u << 13 ? rest | 0x7f800000u : finite) | (bits & 0x8000u) << 16);
-  }
-
-  // a * b + c, right in the lanes where `rare` stays 0.
-  [[gnu::always_inline]] static Float fused(Float a, Float b, Float c, v128_t& rare) {
+  // a * b + c, right unless is_rare(least). Each call makes `least` smaller.
+  [[gnu::always_inline]] static Float fused(Float a, Float b, Float c, v128_t& least) {
     const v128_t low = sum_of(v128_t(a), v128_t(b), v128_t(c));
     const v128_t high = sum_of(upper(a), upper(b), upper(c));
     const v128_t narrow = narrow_pair(low, high);
-    // The bits that f32 lacks are in the lower halves of the f64.
-    const v128_t rest = wasm_v128_and(wasm_i32x4_shuffle(low, high, 0, 2, 4, 6),
-                                      wasm_i32x4_const_splat(0x1fffffff));
-    const v128_t is_half = wasm_i32x4_eq(rest, wasm_i32x4_const_splat(0x10000000));
-    const v128_t magnitude = wasm_v128_and(narrow, wasm_i32x4_const_splat(0x7fffffff));
-    const v128_t is_subnormal = wasm_u32x4_lt(wasm_i32x4_sub(magnitude, wasm_i32x4_const_splat(1)),
-                                              wasm_i32x4_const_splat(0x7fffff));
-    rare = wasm_v128_or(rare, wasm_v128_or(is_half, is_subnormal));
+    // The 29 bits that f32 lacks are in the lower halves of the f64.
+    const v128_t rest = wasm_i32x4_shl(wasm_i32x4_shuffle(low, high, 0, 2, 4, 6), 3);
+    const v128_t is_half = wasm_i32x4_eq(rest, wasm_i32x4_const_splat(INT32_MIN));
+    // The magnitude, one bit to the left, less one: 0 becomes the largest.
+    const v128_t magnitude = wasm_i32x4_sub(wasm_i32x4_shl(narrow, 1), wasm_i32x4_const_splat(1));
+    least = wasm_u32x4_min(least, wasm_v128_andnot(magnitude, is_half));
     return Float(narrow);
+  }
+  // Whether a result is subnormal, or the f64 lay half way, which makes `least` 0.
+  [[gnu::always_inline]] static bool is_rare(v128_t least) {
+    return wasm_v128_any_true(wasm_u32x4_lt(least, wasm_i32x4_const_splat(0xffffff)));
   }
 
   static v128_t upper(Float a) { return wasm_i64x2_shuffle(v128_t(a), v128_t(a), 1, 1); }
@@ -138,8 +138,6 @@ struct Isa : Registers<16> {
 /// The same with the multiply-add of relaxed SIMD. gpt2.mjs loads this module only if the engine
 /// rounds it once.
 struct FastIsa : Isa {
-  using Isa::widen;
-  static Float widen(const F16* p, std::size_t i) { return widened(p, i); }
   static Float fma(Float a, Float b, Float c) { return __builtin_wasm_fma_f32x4(a, b, c); }
 };
 
@@ -147,16 +145,14 @@ using Vec = Floats<FastIsa>;
 
 #else
 
-/// The same with fma() and widen() inlined, and one branch of fma() for all registers.
+/// The same with fma() inlined, and one branch of fma() for all registers.
 struct FastIsa : Isa {
   using Float = Isa::Float;
-  using Isa::widen;
-  static Float widen(const F16* p, std::size_t i) { return widened(p, i); }
   [[gnu::always_inline]] static void fuse(const Float (&a)[4], const Float (&b)[4], Float (&c)[4]) {
     Float sum[4];
-    v128_t rare = wasm_i32x4_const_splat(0);
-    for (int i = 0; i < 4; ++i) sum[i] = fused(a[i], b[i], c[i], rare);
-    if (wasm_v128_any_true(rare)) [[unlikely]] {
+    v128_t least = wasm_i32x4_const_splat(-1);
+    for (int i = 0; i < 4; ++i) sum[i] = fused(a[i], b[i], c[i], least);
+    if (is_rare(least)) [[unlikely]] {
       for (int i = 0; i < 4; ++i) sum[i] = round_once(a[i], b[i], c[i]);
     }
     for (int i = 0; i < 4; ++i) c[i] = sum[i];
