@@ -93,7 +93,7 @@ template <class Vec>
 
 template <class Vec, Vec (*kFunction)(Vec)>
 [[gnu::flatten]] void activate(float* y, std::size_t n) noexcept {
-  for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
+  for_each_vec_once<Vec>(n, [&](std::size_t i, auto lanes) {
     store(y + i, kFunction(load<Vec>(y + i, lanes)), lanes);
   });
 }

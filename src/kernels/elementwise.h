@@ -65,7 +65,7 @@ std::size_t argmax(const float* x, std::size_t n) noexcept {
 template <class Vec>
 float exp_sum(float* y, const float* x, float max, std::size_t n) noexcept {
   Vec sum = 0.0f;
-  for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
+  for_each_vec_once<Vec>(n, [&](std::size_t i, auto lanes) {
     const Vec e = exp(load<Vec>(x + i, lanes, -__builtin_inff()) - max);
     store(y + i, e, lanes);
     sum = sum + e;

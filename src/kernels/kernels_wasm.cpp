@@ -5,11 +5,23 @@
 #include "kernels/table.h"
 #include "kernels/vec_wasm.h"
 
-// A module has to be small. Therefore each product has one of its walks, and what is not a product
-// calls fma() as a function where it is not an instruction. Products must not: while WebKitGTK 2.50
+// A module has to be small. Therefore each product has one of its walks, and rare activations call
+// fma() as a function where it is not an instruction. Nothing else may: while WebKitGTK 2.50
 // replaces the code of a loop by faster code, a call in this loop may lose its vectors.
 
 namespace gpt2 {
+
+#ifndef __wasm_relaxed_simd__
+// Where fma() computes in f64, it is so long that a loop of one is as fast as an unrolled loop, and
+// that one stream is as fast as two.
+template <>
+inline constexpr DotWalk kDotTiles<wasm::FastVec>{.streams = 1, .step_bytes = 0, .ahead = 0};
+template <>
+inline constexpr std::size_t kAttentionStreams<wasm::FastVec> = 1;
+template <>
+inline constexpr std::size_t kNormRows<wasm::Vec> = 1;
+#endif
+
 namespace {
 
 template <class Kernel>
@@ -31,20 +43,34 @@ constexpr Walks<Kernels::ChunksKernel> kOneRow = {
     .count = 1,
     .walk = {{"1 row", kChunks<Vec, Stored, ChunkWalk{1, kVecs, Prefetch::none, false}>}}};
 
+#ifdef __wasm_relaxed_simd__
+template <class Stored>
+constexpr Walks<Kernels::MatmulKernel> kDots = one_of(kDotWalks<wasm::FastVec, Stored>, 1);
+#else
+template <class Stored>
+constexpr Walks<Kernels::MatmulKernel> kDots = {
+    .count = 1, .walk = {{"1 stream", matmul_nk<wasm::FastVec, kDotTiles<wasm::FastVec>, Stored>}}};
+#endif
+
 constexpr Kernels small_table() {
-  constexpr const Kernels& fast = kTable<wasm::FastVec>;
-  Kernels table = kTable<wasm::Vec>;
-  table.matmul_kn_f32 = one_of(fast.matmul_kn_f32, 1);
-  table.matmul_kn_f16 = one_of(fast.matmul_kn_f16, 1);
-  table.matmul_kn_bf16 = one_of(fast.matmul_kn_bf16, 1);
+  Kernels table = kTable<wasm::FastVec>;
+  for (auto* walks : {&table.matmul_kn_f32, &table.matmul_kn_f16, &table.matmul_kn_bf16}) {
+    *walks = one_of(*walks, 1);
+  }
   table.matmul_chunks_kn_f32 = kOneRow<wasm::FastVec, F32, kChunkVecs>;
   table.matmul_chunks_kn_f16 = kOneRow<wasm::FastVec, F16>;
   table.matmul_chunks_kn_bf16 = kOneRow<wasm::FastVec, BF16>;
-  table.matmul_nk_f32 = one_of(fast.matmul_nk_f32, 1);
-  table.matmul_nk_f16 = one_of(fast.matmul_nk_f16, 1);
-  table.matmul_nk_bf16 = one_of(fast.matmul_nk_bf16, 1);
-  table.matmul_int8 = one_of(fast.matmul_int8, 0);
-  table.matmul_int4 = one_of(fast.matmul_int4, 0);
+  table.matmul_nk_f32 = kDots<F32>;
+  table.matmul_nk_f16 = kDots<F16>;
+  table.matmul_nk_bf16 = kDots<BF16>;
+  table.matmul_int8 = one_of(table.matmul_int8, 0);
+  table.matmul_int4 = one_of(table.matmul_int4, 0);
+  constexpr const Kernels& small = kTable<wasm::Vec>;
+  table.gelu_10 = small.gelu_10;
+  table.mish = small.mish;
+  table.sigmoid = small.sigmoid;
+  table.laplace = small.laplace;
+  table.sqrtsoftplus = small.sqrtsoftplus;
   for (auto& limit : table.read_limit) limit = nullptr;  // there is no gpt2 bench
   table.fma_limit = nullptr;
   table.dot_limit = nullptr;

@@ -28,10 +28,14 @@ struct BF16 {
   unsigned char byte[2];
 };
 
-// The lanes that a load or a store affects: all of them, or the first `count`.
+// The lanes that a load or a store affects: all of them, or the first `count`. Either is for code
+// that is too long to be there twice.
 struct Full {};
 struct Partial {
   std::size_t count;  ///< 0 < count < kLanes
+};
+struct Either {
+  std::size_t count;  ///< 0 < count <= kLanes
 };
 
 template <class Vec, class T>
@@ -46,6 +50,11 @@ template <class Vec, class T>
 #pragma GCC unroll 1  // unrolled, these steps were a quarter of the code of all kernels
   for (std::size_t i = 0; i < kLanes; ++i) buffer[i] = i < lanes.count ? p[i] : fill;
   return Vec::load(buffer);
+}
+
+template <class Vec, class T>
+[[gnu::always_inline]] inline Vec load(const T* p, Either lanes, T fill = T{}) {
+  return lanes.count == kLanes ? Vec::load(p) : load<Vec>(p, Partial{lanes.count}, fill);
 }
 
 /// Returns v with zeros in the lanes that are not part of `lanes`.
@@ -73,6 +82,12 @@ template <class Vec, class T>
   for (std::size_t i = 0; i < lanes.count; ++i) p[i] = buffer[i];
 }
 
+template <class Vec, class T>
+[[gnu::always_inline]] inline void store(T* p, Vec v, Either lanes) {
+  if (lanes.count == kLanes) return v.store(p);
+  store(p, v, Partial{lanes.count});
+}
+
 /// Calls body(i, lanes) for i = 0, 16, 32 ... below n. The last call is partial if n is not a
 /// multiple of kLanes.
 template <class Vec, class Body>
@@ -80,6 +95,12 @@ template <class Vec, class Body>
   std::size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) body(i, Full{});
   if (i < n) body(i, Partial{n - i});
+}
+
+/// The same with one copy of a long body.
+template <class Vec, class Body>
+[[gnu::always_inline]] inline void for_each_vec_once(std::size_t n, const Body& body) {
+  for (std::size_t i = 0; i < n; i += kLanes) body(i, Either{min(kLanes, n - i)});
 }
 
 /// A number that is known at compile time, passed as an argument.

@@ -44,6 +44,32 @@ void pack_strips(float* packed, const Stored* w, std::size_t w_stride, std::size
   }
 }
 
+/// Multiplies rows [k, k + depth) of the weights, which are packed in the scratch, and finishes the
+/// results if these rows are the last. It is the same for all formats of weights.
+template <class Vec>
+void multiply_packed(const Matmul& product, std::size_t k, std::size_t depth, std::size_t n_begin,
+                     std::size_t columns, float* scratch) {
+  constexpr std::size_t kWidth = Vec::kTileVecs * kLanes;
+  float* const sums = scratch + kGroup * kPackDepth;  // (rows, kGroup)
+  const std::size_t height = ceil_div(product.m, ceil_div(product.m, Vec::kTileRows));
+  for (std::size_t row = 0; row < product.m; row += height) {
+    const std::size_t end = min(product.m, row + height);
+    const float* const x = product.x + row * product.x_stride + k;
+    with_count<Vec::kTileRows>(end - row, [&](auto rows) {
+      for (std::size_t n = 0; n < columns; n += kWidth) {
+        const float* const packed = scratch + n * kPackDepth;
+        for (std::size_t i = 0; i < depth; i += kChunk) {
+          Tile<Vec, rows.value, Vec::kTileVecs> tile;
+          tile.multiply(x + i, product.x_stride, packed + i * kWidth, kWidth,
+                        min(kChunk, depth - i));
+          tile.store(sums + row * kGroup + n, kGroup, k + i > 0);
+        }
+      }
+    });
+    if (k + depth == product.k) finish<Vec>(product, row, end, sums, kGroup, n_begin, columns);
+  }
+}
+
 /// Computes all rows and all of k for at most kGroup columns. Packing is a separate step, because
 /// packing or prefetching the next weights between the tiles slows the tiles down by as much as it
 /// saves.
@@ -51,29 +77,11 @@ template <class Vec, class Stored>
 void packed_columns(const Matmul& product, std::size_t n_begin, std::size_t columns,
                     float* scratch) {
   static_assert(kGroup * (kPackDepth + kMaxRows) * sizeof(float) <= kMatmulScratchBytes);
-  constexpr std::size_t kWidth = Vec::kTileVecs * kLanes;
-  float* const sums = scratch + kGroup * kPackDepth;  // (rows, kGroup)
-  const std::size_t height = ceil_div(product.m, ceil_div(product.m, Vec::kTileRows));
   const Stored* w = static_cast<const Stored*>(product.w) + n_begin;
   for (std::size_t k = 0; k < product.k; k += kPackDepth, w += kPackDepth * product.n) {
     const std::size_t depth = min(kPackDepth, product.k - k);
     pack_strips<Vec>(scratch, w, product.n, depth, columns);
-    for (std::size_t row = 0; row < product.m; row += height) {
-      const std::size_t end = min(product.m, row + height);
-      const float* const x = product.x + row * product.x_stride + k;
-      with_count<Vec::kTileRows>(end - row, [&](auto rows) {
-        for (std::size_t n = 0; n < columns; n += kWidth) {
-          const float* const packed = scratch + n * kPackDepth;
-          for (std::size_t i = 0; i < depth; i += kChunk) {
-            Tile<Vec, rows.value, Vec::kTileVecs> tile;
-            tile.multiply(x + i, product.x_stride, packed + i * kWidth, kWidth,
-                          min(kChunk, depth - i));
-            tile.store(sums + row * kGroup + n, kGroup, k + i > 0);
-          }
-        }
-      });
-      if (k + depth == product.k) finish<Vec>(product, row, end, sums, kGroup, n_begin, columns);
-    }
+    multiply_packed<Vec>(product, k, depth, n_begin, columns, scratch);
   }
 }
 

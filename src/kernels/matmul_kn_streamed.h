@@ -109,7 +109,7 @@ void stream_chunk(const Matmul& product, StreamBlock block, std::size_t k_begin,
   block.lines = kDepth * kLinesOfRow / block.rows;
   // With more rows, each of which would prefetch less than two lines, a step takes long enough for
   // the hardware's prefetchers.
-  const auto stream = block.lines >= 2 ? stream_rows<Vec, kDepth, true, Stored>
+  const auto stream = block.lines >= 2 ? stream_rows<Vec, kDepth, Vec::kPrefetches, Stored>
                                        : stream_rows<Vec, kDepth, false, Stored>;
   const std::size_t depth = min(kChunk, product.k - k_begin);
   for (std::size_t row = 0; row < block.rows; ++row) {

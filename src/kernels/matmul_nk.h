@@ -10,7 +10,8 @@ namespace gpt2 {
 /// The order in which w is read for a single row of x.
 struct DotWalk {
   std::size_t streams;     ///< how many rows of w, which lie far apart, are read at once
-  std::size_t step_bytes;  ///< how many bytes of one stream are read before those of the next one
+  std::size_t step_bytes;  ///< how many bytes of one stream are read before those of the next one;
+                           ///< 0: one vector, without code for several
   std::size_t ahead;       ///< how many bytes ahead a stream is prefetched; 0: never
 };
 
@@ -34,7 +35,7 @@ template <class Vec, DotWalk kWalk, std::size_t kRows, std::size_t kColumns, cla
                                              std::size_t w_stride, std::size_t depth,
                                              std::size_t ahead) {
   std::size_t begin = 0;
-  if constexpr (kRows == 1) {
+  if constexpr (kRows == 1 && kWalk.step_bytes > 0) {
     constexpr std::size_t kStep = kWalk.step_bytes / sizeof(Stored);
     for (; begin + kStep <= depth; begin += kStep) {
 #pragma GCC unroll 8

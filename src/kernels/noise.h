@@ -34,7 +34,7 @@ void philox(std::uint32_t* words, const std::uint32_t* blocks, std::size_t n,
 template <class Vec>
 void gumbel(float* y, const std::uint32_t* bits, std::size_t n) noexcept {
   using Int = typename Vec::Integer;
-  for_each_vec<Vec>(n, [&](std::size_t i, auto lanes) {
+  for_each_vec_once<Vec>(n, [&](std::size_t i, auto lanes) {
     // The upper 23 bits become the mantissa of a number in [1, 2). Every step from there to u is
     // exact.
     const Int mantissa = shift_right<9>(load<Int>(bits + i, lanes)) & 0x7fffff;

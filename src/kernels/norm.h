@@ -6,6 +6,7 @@ namespace gpt2 {
 
 /// The number of rows that are normalized together, so that weight and bias are converted to f64
 /// once for all of them.
+template <class Vec>
 inline constexpr std::size_t kNormRows = 3;
 
 /// The number of rows that are measured together. The two sums of one row are chains of additions,
@@ -13,7 +14,7 @@ inline constexpr std::size_t kNormRows = 3;
 /// three rows, so that the CPU works on two chains while one waits. Elsewhere a row has enough
 /// additions of its own.
 template <class Vec>
-inline constexpr std::size_t kMeasuredRows = Vec::Wide::kRegisters == 2 ? kNormRows : 1;
+inline constexpr std::size_t kMeasuredRows = Vec::Wide::kRegisters == 2 ? kNormRows<Vec> : 1;
 
 /// What is known of a row. Its mean is center + offset.
 struct Moments {
@@ -101,8 +102,8 @@ void layer_norm_rows(float* y, const float* x, const float* weight, const float*
 template <class Vec>
 void layer_norm(float* y, const float* x, const float* weight, const float* bias, std::size_t rows,
                 std::size_t n, float epsilon) noexcept {
-  for (std::size_t row = 0; row < rows; row += kNormRows) {
-    with_count<kNormRows>(rows - row, [&](auto count) {
+  for (std::size_t row = 0; row < rows; row += kNormRows<Vec>) {
+    with_count<kNormRows<Vec>>(rows - row, [&](auto count) {
       layer_norm_rows<Vec, count.value>(y + row * n, x + row * n, weight, bias, n, epsilon);
     });
   }

@@ -17,6 +17,7 @@ struct Registers {
   using Double = Register<double>;
   using Int = Register<std::uint32_t>;
   using Signed = Register<std::int32_t>;
+  static constexpr bool kPrefetches = true;  ///< whether the instruction set has prefetches
 };
 
 /// Sixteen lanes of float, double or std::uint32_t. Integer arithmetic wraps around.

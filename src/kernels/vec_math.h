@@ -18,7 +18,11 @@ namespace gpt2 {
 template <class Vec, std::size_t kTerms>
 [[gnu::always_inline]] inline Vec polynomial(Vec x, const float (&c)[kTerms]) {
   Vec sum = c[kTerms - 1];
+#if defined(__wasm__) && !defined(__wasm_relaxed_simd__)  // where an fma() has 200 instructions
+#pragma GCC unroll 1
+#else
 #pragma GCC unroll 16
+#endif
   for (std::size_t i = kTerms - 1; i > 0; --i) sum = fma(sum, x, c[i - 1]);
   return sum;
 }

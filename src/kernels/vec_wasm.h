@@ -15,6 +15,7 @@ struct Isa : Registers<16> {
   static constexpr std::size_t kTileVecs = 1;
   static constexpr std::size_t kStreamDepth = 4;
   static constexpr std::size_t kStreamVecs = 1;
+  static constexpr bool kPrefetches = false;
   static constexpr std::size_t kDotRows = 2;
   static constexpr std::size_t kDotColumns = 1;
   static constexpr std::size_t kQuantizedRows = 2;
