@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Installs missing packages, builds, and runs all tests.
 #
-#   tools/test.sh [--asan | --tsan | --aarch64 | --windows | --web | --engines] [ctest's options]
+#   tools/test.sh [--asan | --tsan | --aarch64 | --windows | --web | --chromium]
+#                 [ctest's options]
 #
 #   --asan     under AddressSanitizer and UndefinedBehaviorSanitizer
 #   --tsan     under ThreadSanitizer, only the tests that start threads and those of the server
 #   --aarch64  compiled for 64-bit Arm and run with qemu; needs a Debian machine
 #   --windows  compiled for 64-bit Windows and run with wine; needs a Debian machine
-#   --web      compiled for WebAssembly and run with Node 20, 22 and 24 and Chromium, also as Vite,
-#              webpack and esbuild bundle it; needs a Debian machine
-#   --engines  the same, also in Firefox and WebKit, which it installs
+#   --web      compiled for WebAssembly and run with Node 20, 22 and 24, Chromium, Firefox and WebKit,
+#              also as Vite, webpack and esbuild bundle it; needs a Debian machine
+#   --chromium the same, but without installing Firefox and WebKit
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -19,15 +20,15 @@ case "${1:-}" in
     sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
     exit 0
     ;;
-  --asan | --tsan | --aarch64 | --windows | --web | --engines)
+  --asan | --tsan | --aarch64 | --windows | --web | --chromium)
     preset="${1#--}"
     shift
     ;;
 esac
 
-if [[ "$preset" == web || "$preset" == engines ]]; then
+if [[ "$preset" == web || "$preset" == chromium ]]; then
   engines=()
-  [[ "$preset" == web ]] || engines=(firefox-esr webkit2gtk-driver xvfb)
+  [[ "$preset" == chromium ]] || engines=(firefox-esr webkit2gtk-driver xvfb)
   "$root/tools/install_dependencies.sh" chromium "${engines[@]}"
   command -v npm >/dev/null || "$root/tools/install_dependencies.sh" npm
   package="$("$root/tools/npm.sh")"
