@@ -12,6 +12,7 @@
 #include "base/file_source.h"
 #include "base/json.h"
 #include "base/system/threads.h"
+#include "base/text.h"
 #include "model/loading/config_json.h"
 
 namespace gpt2 {
@@ -223,7 +224,7 @@ JsonDocument<nlohmann::ordered_json> config_tree(const Config& config) {
   tree["vocab_size"] = config.vocab_size;
   tree["activation_function"] = name_of(config.activation_function);
   // This writes the digits of a float, such as 1e-05, and not those of the float as a double.
-  tree["layer_norm_epsilon"] = json::parse(concat(config.layer_norm_epsilon));
+  tree["layer_norm_epsilon"] = short_number(config.layer_norm_epsilon);
   tree["scale_attn_weights"] = config.scale_attn_weights;
   tree["scale_attn_by_inverse_layer_idx"] = config.scale_attn_by_inverse_layer_idx;
   tree["reorder_and_upcast_attn"] = config.reorder_and_upcast_attn;

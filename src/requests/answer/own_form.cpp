@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "base/json.h"
 #include "generate/options/option_codec.h"
 #include "gpt2/engine.h"
 #include "gpt2/option_fields.h"
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
+#include "model/loading/config_json.h"
 #include "requests/read/options.h"
 
 namespace gpt2 {
@@ -137,7 +137,7 @@ Json model_json(const Model& model) {
   const ModelDescription& description = model.description();
   const Config& config = model.config();
   const KVType kv_type = resolved(KVType::automatic, model.weight_type());
-  return {{"config", JsonDocument(nlohmann::ordered_json::parse(config.to_json())).root},
+  return {{"config", config_tree(config).root},
           {"format", description.format},
           {"parameters", model.parameter_count()},
           {"tensors", description.tensors},
