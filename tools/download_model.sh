@@ -78,7 +78,8 @@ expand() {
     rest="${BASH_REMATCH[4]}"
   done
   path+="$rest"
-  printf '%s\n' "${path/#\~\//$HOME/}"
+  [[ "$path" != \~/* ]] || path="$HOME/${path:2}"
+  printf '%s\n' "$path"
 }
 
 size_of() { if [[ -f "$1" ]]; then wc -c <"$1" | tr -d ' '; else echo 0; fi; }
@@ -187,7 +188,7 @@ download() {
   place="${directory:-$repository/snapshots/$commit}"
   mkdir -p -- "$place" || fail "cannot make the directory $place"
   [[ -n "$directory" ]] || mkdir -p "$repository"/{blobs,refs}
-  exec {lock}<"$place"
+  exec {lock}<"${directory:-$repository}"  # whose blobs all revisions share
   ! command -v flock >/dev/null || flock --nonblock "$lock" ||
     fail "another download into $place is running"
   for entry in "${files[@]}"; do
@@ -200,6 +201,7 @@ download() {
     printf '%s' "$commit" >"$repository/refs/$asked.$$"
     mv -f "$repository/refs/$asked.$$" "$repository/refs/$asked"
   fi
+  exec {lock}<&-  # the base may be in the same repository
   [[ "$needed" != adapter_config.json ]] || fetch_base
   printf '%s\n' "$place"
 }
@@ -219,9 +221,11 @@ endpoint="${endpoint%/}"
 origin="${BASH_REMATCH[1]}"
 protocols='=https'
 [[ "$origin" == https://* ]] || protocols='=http,https'
-hf_home="${HF_HOME:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/huggingface}"
+HOME=${HOME:-~}  # services may have none
+hf_home="${HF_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/huggingface}"
 cache="$(expand "${HF_HUB_CACHE:-${HUGGINGFACE_HUB_CACHE:-$hf_home/hub}}")"
 token="${HF_TOKEN:-$(cat "$(expand "$hf_home")/token" 2>/dev/null || true)}"
+token="${token//[$'\r\n']/}"  # which secrets often have at their end
 [[ "$token" =~ ^[A-Za-z0-9_.~+/=-]*$ ]] ||
   fail "HF_TOKEN is no token: it has characters that no token has"
 command -v curl >/dev/null || fail "curl is missing; install it (apt-get install curl)"

@@ -198,6 +198,8 @@ class DownloadTest(unittest.TestCase):
                                    ({"HF_HOME": "$HOME/d e"}, "d e/hub"),
                                    ({"HF_HUB_CACHE": "${HOME}/$unset/f"}, "$unset/f"),
                                    ({"XDG_CACHE_HOME": self.path("x")}, "x/huggingface/hub"),
+                                   ({"HOME": self.path("g&h"), "HF_HOME": "~"}, "g&h/hub"),
+                                   ({"HOME": "", "HF_HUB_CACHE": self.path("i")}, "i"),
                                    ({"HF_HOME": "/x", "HF_HUB_CACHE": self.path("b c")}, "b c")):
             self.whole(self.succeed("owner/tiny@v1/0", **environment))
             repository = self.path(cache, "models--owner--tiny")
@@ -314,7 +316,7 @@ class DownloadTest(unittest.TestCase):
         self.renamed = {"tiny": "owner/tiny"}  # the token follows the model to its new name
         self.refused("set HF_TOKEN", "owner/tiny")
         self.refused("accept the terms", "owner/tiny", token="hf_wrong")
-        self.whole(self.succeed("tiny", token=TOKEN))
+        self.whole(self.succeed("tiny", token=TOKEN + "\n"))
         self.assertEqual([seen[3] for seen in self.cdn.seen], [None])
         lines = self.hub.command_lines + self.cdn.command_lines
         self.assertIn(b"--user-agent", lines)  # curl was seen
@@ -362,12 +364,14 @@ class DownloadTest(unittest.TestCase):
 
     def test_two_at_a_time(self):
         place = self.path("here")
-        os.makedirs(place)
-        with subprocess.Popen(["flock", place, "-c", "echo; read x"],
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-            other.stdout.readline()
-            self.refused("another download into", "owner/tiny", place)
-            other.communicate(b"\n")
+        repository = self.path(".cache/huggingface/hub/models--owner--tiny")
+        for held, arguments in ((place, [place]), (repository, [])):  # the revisions share blobs
+            os.makedirs(held)
+            with subprocess.Popen(["flock", held, "-c", "echo; read x"],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+                other.stdout.readline()
+                self.refused("another download into", "owner/tiny", *arguments)
+                other.communicate(b"\n")
 
 
 if __name__ == "__main__":
