@@ -41,8 +41,8 @@ export async function bytesOf(stream) {
 const fileOf = (name, bytes) => ({ name, size: bytes.length, stream: () => [bytes] });
 
 // -- What is kept ---------------------------------------------------------------------------------
-// A store finds the stream of { url, name, etag, size }, or keeps one: { write(), close(), abort()
-// }. It has the last list of a model's files for those who are offline.
+// A store finds the stream of { url, name, etag, size, commit }, or keeps one: { write(), close(),
+// abort() }. It has the last list of a model whose files it all has for those who are offline.
 
 // The browser's, which has the file of an address once. Only secure pages have it.
 async function browserStore() {
@@ -73,39 +73,62 @@ async function browserStore() {
 
 // HuggingFace's directory, in which gpt2 -m and Python find the model, too.
 async function hubStore(model, revision) {
-  const [{ createReadStream }, fs, { dirname, join, relative }, { homedir }] =
-    await Promise.all(["fs", "fs/promises", "path", "os"].map(node));
-  const { HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME } = process.env;
+  const [{ createReadStream }, fs, { dirname, join, relative }, { homedir }, crypto] =
+    await Promise.all(["fs", "fs/promises", "path", "os", "crypto"].map(node));
+  const { HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME, XDG_CACHE_HOME, ...others } = process.env;
   const home = HF_HOME || join(XDG_CACHE_HOME || join(homedir(), ".cache"), "huggingface");
-  const folder = join(HF_HUB_CACHE || join(home, "hub"), "models--" + model.replace("/", "--"));
+  const hub = (HF_HUB_CACHE || HUGGINGFACE_HUB_CACHE || join(home, "hub"))
+    .replace(/\$\{?(\w+)\}?/g, (all, name) => others[name] ?? all)
+    .replace(/^~(?=[/\\]|$)/, homedir());
+  const folder = join(hub, "models--" + model.replace("/", "--"));
   const ref = join(folder, "refs", revision);
-  let commit;
-  const at = (name) => join(folder, "snapshots", commit, name);
+  const at = ({ commit, name }) => join(folder, "snapshots", commit, name);
+  const blobOf = ({ etag }) => join(folder, "blobs", etag);
+  const sizeOf = (path) => fs.stat(path).then(({ size }) => size, () => null);
+  const other = (path) => `${path}.${crypto.randomUUID()}.incomplete`;
+  async function link(file) {
+    const made = other(at(file));
+    await fs.mkdir(dirname(made), { recursive: true });
+    await fs.symlink(relative(dirname(made), blobOf(file)), made);
+    await fs.rename(made, at(file));
+  }
   return {
     async list() {
-      commit = (await fs.readFile(ref, "utf8")).trim();
-      const files = (await fs.readdir(at("."))).map(async (name) =>
-        [name, { size: (await fs.stat(at(name))).size, etag: "kept" }]);
-      return { commit, files: Object.fromEntries(await Promise.all(files)) };
+      const commit = (await fs.readFile(ref, "utf8")).trim();
+      const files = (await fs.readdir(at({ commit, name: "." }))).map(async (name) =>
+        [name, { size: await sizeOf(at({ commit, name })), etag: "kept" }]);
+      const found = (await Promise.all(files)).filter(([, { size }]) => size !== null);
+      return { commit, files: Object.fromEntries(found) };
     },
-    async keepList(url, list) { commit = list.commit; },
-    async find({ name, size }) {
-      const found = await fs.stat(at(name)).catch(() => null);
-      return found?.size === size ? createReadStream(at(name), { highWaterMark: 1 << 20 }) : null;
+    async keepList(url, { commit }) {
+      await fs.mkdir(dirname(ref), { recursive: true });
+      await fs.writeFile(ref, commit);
     },
-    async keep({ name, etag }) {
-      const blob = join(folder, "blobs", etag);
-      const part = `${blob}.${process.pid}.incomplete`;
-      for (const one of [blob, ref, at(name)]) await fs.mkdir(dirname(one), { recursive: true });
+    async find(file) {
+      let path = at(file);
+      if (await sizeOf(path) !== file.size) {
+        path = blobOf(file);  // of another commit
+        if (await sizeOf(path) !== file.size) return null;
+        await link(file).catch(() => {});
+      }
+      return createReadStream(path, { highWaterMark: 1 << 20 });
+    },
+    async keep(file) {
+      const blob = blobOf(file);
+      const part = other(blob);
+      const isGit = file.etag.length === 40;  // a small file has git's hash
+      const hash = crypto.createHash(isGit ? "sha1" : "sha256");
+      if (isGit) hash.update(`blob ${file.size}\0`);
+      await fs.mkdir(dirname(blob), { recursive: true });
       const out = await fs.open(part, "w");
       return {
-        write: (bytes) => out.writeFile(bytes),
+        write: (bytes) => { hash.update(bytes); return out.writeFile(bytes); },
         async close() {
+          const found = hash.digest("hex");
+          if (found !== file.etag) fail(`damaged: expected the hash ${file.etag}, found ${found}`);
           await out.close();
           await fs.rename(part, blob);
-          await fs.rm(at(name), { force: true });
-          await fs.symlink(relative(dirname(at(name)), blob), at(name));
-          await fs.writeFile(ref, commit);
+          await link(file);
         },
         async abort() {
           await out.close();
@@ -119,6 +142,8 @@ async function hubStore(model, revision) {
 // Gives the parts of a file, and keeps them on the way. A file that is cut off is not kept.
 async function* keeping(parts, file, store) {
   const goOn = (error) => {
+    if (error instanceof Gpt2Error) throw error;
+    store.lacks = true;
     console.warn(`gpt2: ${file.name} is not kept: ${error.message}`);
   };
   let kept = await store.keep(file).catch(goOn);
@@ -144,14 +169,15 @@ async function* keeping(parts, file, store) {
 
 // Returns the file at a URL, or null if there is none. Asks no server for a file with an ETag that
 // the store has.
-export async function fileAt(url, name, { signal, store, key = url.href, etag, size } = {}) {
+export async function fileAt(url, name, { signal, store, key = url.href, ...listed } = {}) {
   if (url.protocol === "file:") {
     const { createReadStream, promises } = await node("fs");
     const found = await promises.stat(url).catch(() => null);
     const stream = () => createReadStream(url, { highWaterMark: 1 << 20 });
     return found?.isFile() ? { name, size: found.size, stream } : null;
   }
-  const file = { url: key, name, etag, size };
+  const { etag } = listed;
+  const file = { url: key, name, ...listed };
   let found = etag && await store?.find(file);
   if (!found) {
     const answer = await fetch(url, { signal }).catch((error) => {
@@ -161,9 +187,13 @@ export async function fileAt(url, name, { signal, store, key = url.href, etag, s
     const { ok, status, headers } = answer;
     if (status === 429 || status >= 500) fail(`${name}: the server's status is ${status}`);
     // Some servers answer with their first page instead of 404.
-    if (!ok || headers.get("Content-Type")?.startsWith("text/html")) return null;
+    if (!ok || headers.get("Content-Type")?.startsWith("text/html")) {
+      return etag ? fail(`${name}: expected the file, which the hub lists, found `
+        + (ok ? "an HTML page" : `status ${status}`)) : null;
+    }
     file.size ??= Number(headers.get("Content-Length"));
-    file.etag ??= headers.get("Content-Encoding") ? null : headers.get("ETag");
+    const hasSize = headers.has("Content-Length") && !headers.has("Content-Encoding");
+    file.etag ??= hasSize ? headers.get("ETag") : null;
     found = file.etag && !etag && await store?.find(file);
     if (found) answer.body.cancel();
     else found = store && file.etag ? keeping(answer.body, file, store) : answer.body;
@@ -171,7 +201,10 @@ export async function fileAt(url, name, { signal, store, key = url.href, etag, s
     file.answer = answer;
   }
   if (isWeights(name)) return { ...file, stream: () => found };
-  return fileOf(name, await bytesOf(found));
+  return fileOf(name, await bytesOf(found).catch((error) => {
+    signal?.throwIfAborted();
+    fail(`${name}: ${error.cause?.message ?? error.message}`);
+  }));
 }
 
 // The loader's order, and its files beside the weights.
@@ -219,42 +252,56 @@ async function listOf(hub, url, signal) {
     fail(`${hub} has no such model, or not this revision, or it is gated or private`);
   }
   if (!answer.ok) fail(`${hub} answers with status ${answer.status}`);
-  const { sha, siblings } = await answer.json();
-  const files = siblings.map(({ rfilename, size, blobId, lfs }) =>
-    [rfilename, { size, etag: lfs?.sha256 ?? blobId }]);
-  const isHash = (text) => /^[0-9a-f]{40,64}$/.test(text);
-  if (!isHash(sha) || !files.every(([, { etag }]) => isHash(etag))) fail(`${url}: expected hashes`);
-  return { commit: sha, files: Object.fromEntries(files) };
+  const isHash = (text) => typeof text === "string" && /^[0-9a-f]{40,64}$/.test(text);
+  try {
+    const { sha, siblings } = await answer.json();
+    const files = siblings.map(({ rfilename, size, blobId, lfs }) =>
+      [rfilename, { size, etag: lfs?.sha256 ?? blobId }]);
+    const isRight = ([, { size, etag }]) => isHash(etag) && Number.isSafeInteger(size) && size >= 0;
+    if (isHash(sha) && files.every(isRight)) {
+      return { commit: sha, files: Object.fromEntries(files) };
+    }
+  } catch {
+    signal?.throwIfAborted();
+  }
+  return fail(`${url}: expected a commit, and the size and hash of each file`);
 }
 
-// Returns at() for a model of the hub: "distilbert/distilgpt2". One request lists its files.
-async function inHub(model, { revision = "main", cache = true, signal }) {
+// Without a store, nothing is kept: an unsafe page has none, for one.
+const storeOf = (making, what) => making.catch((error) =>
+  console.warn(`gpt2: ${what} is not kept: ${error.message}`));
+
+// Gives the files of a model of the hub: "distilbert/distilgpt2". One request lists them.
+async function* inHub(model, { revision = "main", cache = true, signal }) {
   if (!/^[\w-][\w.-]*(\/[\w-][\w.-]*)?$/.test(model)) fail("expected hub:OWNER/NAME");
+  if (!`${revision}`.split("/").every((part) => /^[^.:\\\0][^:\\\0]*$/.test(part))) {
+    fail(`revision: expected a branch, tag or commit, found ${JSON.stringify(revision)}`);
+  }
   const hub = (isNode && process.env.HF_ENDPOINT || "https://huggingface.co").replace(/\/+$/, "");
-  const store = cache ? await (isNode ? hubStore(model, revision) : browserStore())
-    .catch((error) => console.warn(`gpt2: ${model} is not kept: ${error.message}`)) : undefined;
+  const store = cache
+    ? await storeOf(isNode ? hubStore(model, `${revision}`) : browserStore(), model) : undefined;
   const branch = encodeURIComponent(revision);
   const url = `${hub}/api/models/${model}/revision/${branch}?blobs=true`;
-  let list;
-  try {
-    list = await listOf(hub, url, signal);
-    await store?.keepList(url, list).catch(() => {});
-  } catch (error) {
-    list = error.code === "offline" && await store?.list(url).catch(() => null);
-    if (!list) throw error;
-  }
-  const addressOf = (commit, name) => `${hub}/${model}/resolve/${commit}/${name}`;
-  return async (name) => Object.hasOwn(list.files, name)
-    ? fileAt(new URL(addressOf(list.commit, name)), name,
-      { ...list.files[name], key: addressOf(branch, name), store, signal })
-    : null;
+  const list = await listOf(hub, url, signal).catch(async (error) => {
+    const kept = error.code === "offline" && await store?.list(url).catch(() => null);
+    if (!kept) throw error;
+    return kept;
+  });
+  const { commit, files } = list;
+  const addressOf = (version, name) => `${hub}/${model}/resolve/${version}/${name}`;
+  yield* gather(async (name) => Object.hasOwn(files, name)
+    ? fileAt(new URL(addressOf(commit, name)), name,
+      { ...files[name], commit, key: addressOf(branch, name), store, signal })
+    : null);
+  if (!store?.lacks) await store?.keepList(url, list).catch(() => {});
 }
 
-// Returns at() for the URL of a folder.
-async function inFolder(folder, { cache, signal }) {
+// Gives the files of the URL of a folder.
+async function* inFolder(folder, { cache, signal }) {
   if (cache && isNode) fail("cache: in Node, only models of the hub are kept");
-  const store = cache && await browserStore();
-  return (name) => fileAt(new URL(encodeURIComponent(name), folder), name, { store, signal });
+  const store = cache ? await storeOf(browserStore(), folder) : undefined;
+  yield* gather((name) =>
+    fileAt(new URL(encodeURIComponent(name), folder), name, { store, signal }));
 }
 
 const depthOf = (file) => (file.webkitRelativePath ?? "").split("/").length;
@@ -276,7 +323,7 @@ export async function* filesOf(source, options) {
     const [, model] = /^hub:(.*)/.exec(source) ?? [];
     const folder = model ?? await urlOf(String(source).endsWith("/") ? source : source + "/");
     try {
-      yield* gather(await (model === undefined ? inFolder : inHub)(folder, options));
+      yield* (model === undefined ? inFolder : inHub)(folder, options);
     } catch (error) {
       if (!(error instanceof Gpt2Error)) throw error;  // the signal's
       fail(`${source}: ${error.message}`);

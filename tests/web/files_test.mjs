@@ -49,39 +49,51 @@ async function withServer(answer, use) {
   }
 }
 
-// Has a hub with the bundled model as owner/tiny, and a directory for what is kept.
-async function withHub(use, cut = () => false) {
+// Returns what work() gives, and what is written to the console meanwhile.
+async function withWarnings(work) {
+  const warned = [];
+  const { warn } = console;
+  console.warn = (text) => warned.push(text);
+  try {
+    return [await work(), warned.join("\n")];
+  } finally {
+    console.warn = warn;
+  }
+}
+
+// Has a hub with the bundled model as owner/tiny, and a directory for what is kept. The hub gives
+// what give(name, bytes) returns: bytes, or null for 404.
+async function withHub(use, give = (name, bytes) => bytes) {
   const etagOf = (bytes) => createHash("sha1").update(`blob ${bytes.length}\0`).update(bytes)
     .digest("hex");
   const siblings = Object.entries({ ...files, "README.md": Buffer.from("x") })
     .map(([name, bytes]) => ({ rfilename: name, size: bytes.length, blobId: etagOf(bytes) }));
+  const list = { sha: kCommit, siblings };
   const answer = (url) => {
     if (/^\/api\/models\/owner\/tiny\/revision\/(main|v1)\?/.test(url)) {
-      return JSON.stringify({ sha: kCommit, siblings });
+      return JSON.stringify(list);
     }
     const [, commit, name] = /^\/owner\/tiny\/resolve\/(\w+)\/(.*)$/.exec(url) ?? [];
-    const bytes = commit === kCommit && files[name] || null;
-    return cut(name) ? bytes.subarray(0, bytes.length >> 1) : bytes;
+    return commit === list.sha && files[name] ? give(name, files[name]) : null;
   };
   const directory = await mkdtemp(join(tmpdir(), "gpt2-hub-"));
   Object.assign(process.env, { HF_HUB_CACHE: directory });
   try {
     await withServer(answer, (hub, paths, stop) => {
       process.env.HF_ENDPOINT = hub;
-      return use({ directory, paths, stop });
+      return use({ directory, paths, stop, list, model: join(directory, "models--owner--tiny") });
     });
   } finally {
     await rm(directory, { recursive: true });
   }
 }
 
-test("loads a model of the hub, and keeps it", () => withHub(async ({ directory, paths, stop }) => {
+test("loads a model of the hub, and keeps it", () => withHub(async ({ model, paths, stop }) => {
   const seen = {};
   const onProgress = ({ file, loaded, total }) => { seen[file] = loaded / total; };
   assert.equal(await written("hub:owner/tiny", { onProgress }), expected);
   assert.equal(seen["model.safetensors"], 1);
   assert.ok(!paths.some((path) => path.includes("README") || path.includes("tokenizer.json")));
-  const model = join(directory, "models--owner--tiny");
   assert.equal(await readFile(join(model, "refs/main"), "utf8"), kCommit);
   const link = await readlink(join(model, "snapshots", kCommit, "config.json"));
   assert.match(link, /^\.\.\/\.\.\/blobs\/[0-9a-f]{40}$/);
@@ -100,7 +112,50 @@ test("refuses what the hub does not have", () => withHub(async () => {
   await refused("hub:owner/other", {}, /^hub:owner\/other: .* no such model/);
   await refused("hub:owner/tiny", { revision: "v9" }, /no such model, or not this revision/);
   await refused("hub:owner/tiny/more", {}, /expected hub:OWNER\/NAME/);
+  for (const revision of ["../../../v1", "..\\v1", "", "v1/"]) {
+    await refused("hub:owner/tiny", { revision }, /revision: expected/);
+  }
   assert.equal(await written("hub:owner/tiny", { revision: "v1" }), expected);
+}));
+
+test("refuses the answers of what is no hub", () => withHub(async ({ list }) => {
+  const { siblings } = list;
+  const [first, ...rest] = siblings;
+  const wrong = [{ siblings: undefined }, { siblings: [null] }, { sha: "../x" }, { sha: [kCommit] },
+    ...[-1, NaN, "5", undefined].map((size) => ({ siblings: [{ ...first, size }, ...rest] })),
+    { siblings: [{ ...first, blobId: "../x" }, ...rest] }];
+  for (const one of wrong) {
+    Object.assign(list, { sha: kCommit, siblings }, one);
+    await assert.rejects(gpt2.load("hub:owner/tiny"),
+      { name: "Gpt2Error", message: /^hub:owner\/tiny: .*expected a commit/ });
+  }
+}));
+
+test("says that the hub does not give what it lists", () => withHub(() => assert.rejects(
+  gpt2.load("hub:owner/tiny"), { name: "Gpt2Error", message: /model.safetensors: .* 404/ },
+), (name, bytes) => name === "model.safetensors" ? null : bytes));
+
+test("keeps a file that two load at once", () => withHub(async ({ model }) => {
+  const [texts, warned] = await withWarnings(() =>
+    Promise.all([1, 2].map(() => written("hub:owner/tiny"))));
+  assert.deepEqual(texts, [expected, expected]);
+  assert.equal(warned, "");
+  const kept = await readFile(join(model, "snapshots", kCommit, "model.safetensors"));
+  assert.ok(kept.equals(files["model.safetensors"]));
+  assert.ok((await readdir(join(model, "blobs"))).every((name) => /^\w+$/.test(name)));
+}));
+
+test("takes from a new commit only what is new", () => withHub(async ({ list, model, paths }) => {
+  await written("hub:owner/tiny");
+  list.sha = kCommit.replace("0", "f");
+  list.siblings.find(({ rfilename }) => rfilename === "config.json").blobId = kCommit;
+  await assert.rejects(gpt2.load("hub:owner/tiny"), { message: /config.json: damaged/ });
+  assert.equal(await readFile(join(model, "refs/main"), "utf8"), kCommit);  // is whole
+  list.siblings = list.siblings.filter(({ rfilename }) => rfilename !== "config.json");
+  paths.length = 0;
+  await gpt2.load("hub:owner/tiny", { tokenizer: false }).catch(() => {});
+  assert.equal(paths.length, 1);
+  assert.equal(await readFile(join(model, "refs/main"), "utf8"), list.sha);
 }));
 
 test("keeps nothing that is cut off", () => withHub(async ({ directory }) => {
@@ -108,16 +163,33 @@ test("keeps nothing that is cut off", () => withHub(async ({ directory }) => {
     { name: "Gpt2Error", message: /^model.safetensors: cut off: expected \d+ bytes, found \d+$/ });
   const kept = await readdir(join(directory, "models--owner--tiny/blobs"));
   assert.ok(kept.length > 0 && !kept.some((name) => name.endsWith(".incomplete")));
-}, (name) => name === "model.safetensors"));
+}, (name, bytes) => bytes.subarray(0, bytes.length >> (name === "model.safetensors"))));
+
+test("keeps nothing that is damaged", () => withHub(async ({ model }) => {
+  await assert.rejects(gpt2.load("hub:owner/tiny"),
+    { name: "Gpt2Error", message: /^model.safetensors: damaged: expected the hash \w{40}, found/ });
+  assert.deepEqual((await readdir(model)).sort(), ["blobs", "snapshots"]);
+}, (name, bytes) => name === "model.safetensors" ? Buffer.alloc(bytes.length) : bytes));
+
+test("keeps files where the environment says", () => withHub(async ({ directory }) => {
+  delete process.env.HF_HUB_CACHE;
+  const { HOME } = process.env;
+  try {
+    const own = { HUGGINGFACE_HUB_CACHE: "~/${PLACE}", PLACE: "x" };
+    Object.assign(process.env, { HOME: directory, ...own });
+    await written("hub:owner/tiny");
+    assert.deepEqual(await readdir(join(directory, "x")), ["models--owner--tiny"]);
+  } finally {
+    process.env.HOME = HOME;
+    delete process.env.HUGGINGFACE_HUB_CACHE;
+  }
+}));
 
 test("goes on where nothing can be kept", () => withHub(async () => {
   process.env.HF_HUB_CACHE = new URL(import.meta.url).pathname;  // a file
-  const warned = [];
-  const { warn } = console;
-  console.warn = (text) => warned.push(text);
-  assert.equal(await written("hub:owner/tiny"), expected);
-  console.warn = warn;
-  assert.match(warned.join("\n"), /^gpt2: model.safetensors is not kept: /m);
+  const [text, warned] = await withWarnings(() => written("hub:owner/tiny"));
+  assert.equal(text, expected);
+  assert.match(warned, /^gpt2: model.safetensors is not kept: /m);
 }));
 
 test("ends when its signal says so", () => withHub(async ({ directory }) => {
