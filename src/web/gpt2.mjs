@@ -24,14 +24,20 @@ function jsonOf(request) {
     fail(`expected a request, such as { prompt: "Once upon a time" }, found ${request}`);
   }
   let option = "the request";
-  return JSON.stringify(request, function (name, value) {
-    if (this === request) option = name;
-    if (ArrayBuffer.isView(value)) return [...value];
-    const isLost = ["function", "symbol", "bigint"].includes(typeof value);
-    if (!isLost && (typeof value !== "number" || Number.isFinite(value))) return value;
-    return fail(`${option}: expected a value of JSON, found ${isLost ? typeof value : value}`,
-      { param: option });
-  });
+  const refuse = (found) =>
+    fail(`${option}: expected a value of JSON, found ${found}`, { param: option });
+  try {
+    return JSON.stringify(request, function (name, value) {
+      if (this === request) option = name;
+      if (ArrayBuffer.isView(value)) return [...value];
+      const isLost = ["function", "symbol", "bigint"].includes(typeof value);
+      if (!isLost && (typeof value !== "number" || Number.isFinite(value))) return value;
+      return refuse(isLost ? typeof value : value);
+    });
+  } catch (error) {  // of a circle, for one
+    if (error instanceof Gpt2Error) throw error;
+    return refuse(`${error}`.split("\n")[0]);
+  }
 }
 
 // Whether the engine has the multiply-add of relaxed SIMD, and rounds it once. An engine decides
@@ -158,16 +164,16 @@ class Model extends Requests {
 
   // Reads a file to memory, where it stays, and returns where it is.
   async #read(file, options) {
-    let { size } = file;
-    let address = this.#allocate(size);
+    let room = 0;
+    let address = 0;
     let end = 0;
     for await (const part of this.#partsOf(file, options)) {
       const begin = end;
       end += part.length;
-      if (end > size) {
+      if (end > room) {
         const before = address;
-        size = Math.ceil(end * 1.5);
-        address = this.#allocate(size);
+        room = Math.max(end, begin === 0 ? file.size : Math.ceil(end * 1.5));
+        address = this.#allocate(room);
         this.#bytes(address, begin).set(this.#bytes(before, begin));
         this.#wasm.gpt2_web_release(before);
       }

@@ -256,6 +256,10 @@ test("refuses what it would not read", async () => {
   await refused(model.generate("Once"), /expected a request.*Once/);
   await refused(model.generate(request, { onPeice() {} }), /onPiece.*onPeice/);
   await refused(model.generate({ ...request, onPiece() {} }), /onPiece.*function/);
+  const circle = { prompt: [] };
+  circle.prompt.push(circle);
+  await refused(model.generate(circle), /^prompt: expected a value of JSON, found [^\n]*$/);
+  await refused(model.generate({ prompt: new DataView(new ArrayBuffer(4)) }), /^prompt: expected/);
   await refused(gpt2.load(files, { dtyp: "int8" }), /dtype.*dtyp/);
   await refused(gpt2.load("http://127.0.0.1:9/", { cache: true }), /cache/);
   const { tokens } = await model.tokenize({ prompt: "Once" });
