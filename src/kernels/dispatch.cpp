@@ -29,6 +29,8 @@ bool has_avx2() noexcept {
          __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
+#ifdef GPT2_HAS_AVX512
+
 bool has_avx512() noexcept {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
@@ -43,6 +45,7 @@ bool has_avx512_amx() noexcept {
 }
 
 #endif
+#endif
 
 bool has_baseline() noexcept { return true; }
 
@@ -55,9 +58,11 @@ struct InstructionSet {
 
 // The instruction sets of the architecture, the fastest first.
 constexpr InstructionSet kIsas[] = {
-#if defined(__x86_64__)
+#ifdef GPT2_HAS_AVX512
     {"avx512_amx", has_avx512_amx, &kAvx512AmxKernels, &kAvx512Norm},
     {"avx512", has_avx512, &kAvx512Kernels, &kAvx512Norm},
+#endif
+#if defined(__x86_64__)
     {"avx2", has_avx2, &kAvx2Kernels, &kAvx2Norm},
 #elif defined(__aarch64__)
     {"neon_dotprod", has_dot_products, &kNeonDotprodKernels, &kNeonDotprodNorm},
