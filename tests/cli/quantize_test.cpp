@@ -152,7 +152,7 @@ TEST_CASE("quantize writes the tokenizer and settings that the model or --tokeni
                       {"does not belong to the model", "vocab.json"});
   test::check_refused({"quantize", model, out, "--tokenizer", "nowhere"}, 1, {"nowhere"});
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 2);
-  const Outcome outcome = run({"quantize", model, out, "--tokenizer", other});
+  const Outcome outcome = run({"quantize", model, out, "--tokenizer", other, "--text", story()});
   CHECK(outcome.err == "");
   CHECK(outcome.out.find("tokens in") != std::string::npos);
   for (const char* const name : {"vocab.json", "merges.txt", "tokenizer_config.json"}) {
@@ -166,7 +166,7 @@ TEST_CASE("quantize writes the tokenizer and settings that the model or --tokeni
 TEST_CASE("weights that are already quantized cannot be converted to another type") {
   const TemporaryDirectory place;
   const std::string quantized = (place.path() / "quantized").string();
-  REQUIRE(run({"quantize", alphabet_model(), quantized}).status == 0);
+  REQUIRE(run({"quantize", alphabet_model(), quantized, "--text", story()}).status == 0);
   for (const Words& arguments :
        {Words{"-m", quantized, "--dtype", "int4", "a"}, {"quantize", quantized, quantized + "8"}}) {
     test::check_refused(arguments, 2, {"--dtype: " + quantized, " already: "});
@@ -191,7 +191,7 @@ TEST_CASE("quantize writes through links that lead to nothing, but not into them
     fs::create_symlink("../target", place.path() / "below/first");
     fs::create_symlink(target, link);
     check_refused(link + "/new/out", link);
-    CHECK(run({"quantize", alphabet_model(), link + "/"}).status == 0);
+    CHECK(run({"quantize", alphabet_model(), link + "/", "--text", story()}).status == 0);
     CHECK(fs::is_symlink(link));
     CHECK(fs::is_symlink(place.path() / "below/first"));
     CHECK(fs::exists(place.path() / "target/model.safetensors"));

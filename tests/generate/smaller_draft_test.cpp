@@ -12,6 +12,7 @@
 #include "model/engine_impl.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
+#include "support/is_slow.h"
 #include "support/passes.h"
 #include "support/refusal.h"
 #include "support/temporary_directory.h"
@@ -134,7 +135,7 @@ TEST_CASE("a smaller model forgets the tokens that were refused") {
     }
     return written;
   };
-  for (std::size_t period = 3; period < 12; period += 4) {
+  for (std::size_t period = 3; period < 12; period += is_slow() ? 8 : 4) {
     INFO("period " << period);
     const Written copy = write_with(model(), period);
     CHECK(copy.result.accepted_tokens > 0);
