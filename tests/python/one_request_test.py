@@ -1,11 +1,12 @@
-"""Gives the same requests to the command, batch, the server, the C interface and the Python package.
-All of them must write the same texts, with the same tokens and log-probabilities, or refuse the
+"""Gives the same requests to the command, batch, the server, the C interface, the Python package and,
+if tools/web.sh has made it, the module for WebAssembly. All of them must write the same texts, with the same tokens and log-probabilities, or refuse the
 request and name the same member."""
 
 import ctypes
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -177,6 +178,29 @@ def from_python(requests):
                     for one in result)
 
 
+SITE = pathlib.Path("build/site/gpt2.mjs")
+
+IN_NODE = """
+import { readFileSync } from "node:fs";
+const [module, folder] = process.argv.slice(1);
+const model = await (await import(module)).load(folder);
+for (const request of JSON.parse(readFileSync(0))) {
+  console.log(JSON.stringify(await model.generate(request).catch((error) => error.message)));
+}
+"""
+
+
+def from_wasm(requests):
+    done = support.run("node", "--input-type=module", "--eval", IN_NODE, str(SITE.resolve()), support.MODEL,
+                       input=json.dumps(requests))
+    for request, line in zip(requests, done.splitlines(), strict=True):
+        if request.get("seed") == 2**64 - 1:
+            yield None  # a number of JavaScript has 53 bits
+            continue
+        answer = json.loads(line)
+        yield answer if isinstance(answer, str) else texts(answer)
+
+
 class OneRequestTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -213,6 +237,10 @@ class OneRequestTest(unittest.TestCase):
 
     def test_server(self):
         self.check(list(from_server(self.requests)))
+
+    @unittest.skipUnless(shutil.which("node") and SITE.exists(), "needs Node, and tools/web.sh")
+    def test_wasm(self):
+        self.check(list(from_wasm(self.requests)))
 
 
 support.main()
