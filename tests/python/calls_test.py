@@ -162,6 +162,15 @@ class CallbackTest(ModelTest):
                 with self.assertRaisesRegex(RuntimeError, "StopIteration"):
                     call("Once", max_new_tokens=2, **options)
 
+    def test_ids_do_not_end_a_loop_over_texts(self):
+        class Ids:
+            def __iter__(self):
+                raise StopIteration
+
+        for call in (self.model.score, self.model.generate, self.model.logits):
+            with self.assertRaises(gpt2cpp.InvalidArgumentError):
+                list(map(call, [Ids()]))
+
     def test_false_stops(self):
         for no in [False] if numpy is None else [False, numpy.False_]:
             for options in ({}, {"num_beams": 2}):

@@ -195,7 +195,14 @@ class EncodedTest(ModelTest):
         expected = [text, model.generate([443], **greedy)]
         self.assertEqual(model.generate(batch, **greedy), expected)
         self.assertEqual(model.generate(**batch, **greedy), expected)
+        for each in ([rows, Tensor([[443]])], [{"input_ids": rows}, {"input_ids": Tensor([443])}]):
+            self.assertEqual(model.generate(each, **greedy), expected)
+            self.assertEqual(model.score(each).nll, nll)  # without the single token
+            self.assertEqual(model.choices("The", each), model.choices("The", [ids, [443]]))
+            self.assertEqual(model.embed(each).tolist(), model.embed([ids, [443]]).tolist())
         self.assertEqual(tokenizer.batch_decode(padded)[1], "Once" + 3 * "<|endoftext|>")
+        self.assertEqual(model.generate(ids, logit_bias={Tensor(443): 100}, **greedy),
+                         model.generate(ids, logit_bias={443: 100}, **greedy))
         self.assertEqual(tokenizer.decode(Tensor(443)), "Once")
         self.assertEqual(tokenizer.convert_ids_to_tokens(Tensor([443])), ["Once"])
         self.assertEqual(model.embed([Tensor([443]), row]).tolist(),

@@ -35,7 +35,7 @@ def items(name: str, value: Any, expected: str) -> List[Any]:
     try:
         if not isinstance(value, (str, bytes, bytearray)):
             return [plain(item) for item in plain(value)]
-    except TypeError:
+    except (TypeError, StopIteration):  # the latter would end a loop over the caller's texts
         pass
     raise unexpected(name, expected, value)
 

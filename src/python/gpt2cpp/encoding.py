@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from ._arrays import int64_array, is_list, items
+from ._arrays import int64_array, is_list, items, plain
 from .errors import InvalidArgumentError, UnsupportedError, unexpected
 
 _PADDINGS = {False: None, None: None, "do_not_pad": None, True: "longest", "longest": "longest",
@@ -62,7 +62,15 @@ def as_list(name: str, texts: Any) -> Tuple[List[Any], bool]:
         return [texts], False
     listed = items(name, texts, "a text, token ids or a list of them")
     has_texts = not listed or isinstance(listed[0], str) or is_list(listed[0])
-    return (listed if has_texts else [listed]), has_texts
+    return ([text_of(name, one) for one in listed] if has_texts else [listed]), has_texts
+
+
+def text_of(name: str, one: Any) -> Any:
+    """An item of a list of texts: a text or its ids, also as a tokenizer returned them for it."""
+    one = text_or_ids(name, one)
+    while isinstance(one, (list, tuple)) and len(one) == 1 and is_list(one[0]):
+        one = plain(one[0])
+    return one
 
 
 def one_text(name: str, text: Any) -> Any:

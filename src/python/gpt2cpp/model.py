@@ -13,7 +13,7 @@ from ._library import Calls, Handle, Ids, Owned, described, get_json, lib
 from ._observe import Changes, Observations, What
 from ._runs import Texts, new_run
 from ._weights import Weights
-from .encoding import Attributes, Tokens, as_list, one_text, text_or_ids
+from .encoding import Attributes, Tokens, as_list, one_text, text_of, text_or_ids
 from .errors import Error, InvalidArgumentError, NotFoundError, unexpected
 from .options import GenerateOptions, merged, with_options
 from .results import (Choice, Comparison, Generation, Page, Scores, choice_of, comparison_of,
@@ -449,7 +449,8 @@ class Model(Handle):
         >>> cat.mean > sky.mean
         True
         """
-        listed = items("continuations", continuations, "a list of texts or token ids")
+        listed = [text_of("continuations", one) for one in
+                  items("continuations", continuations, "a list of texts or token ids")]
         before: Any = one_text("context", text_or_ids("context", context))
         if truncate:
             longest = max((len(self.encode("continuations", one, add_special_tokens=False))

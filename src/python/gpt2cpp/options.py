@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping
+from operator import index
 from textwrap import fill, indent
 from typing import (Any, Callable, Dict, Iterable, List, Sequence, Tuple, Type, TypedDict, TypeVar,
                     Union)
@@ -133,12 +134,17 @@ def request_of(options: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _with_lists(options: Mapping[str, Any]) -> Dict[str, Any]:
-    """The options without infinity and dicts whose keys are tuples, which JSON does not have."""
-    biases = options.get("sequence_bias")
-    if isinstance(biases, Mapping):
-        return {**options, "sequence_bias": [(ids, _LOWEST if bias == -math.inf else bias)
-                                             for ids, bias in biases.items()]}
-    return dict(options)
+    """The options without infinity and dicts whose keys are neither texts nor int, which JSON does
+    not have."""
+    result = dict(options)
+    of_ids, of_tokens = options.get("sequence_bias"), options.get("logit_bias")
+    if isinstance(of_ids, Mapping):
+        result["sequence_bias"] = [(ids, _LOWEST if bias == -math.inf else bias)
+                                   for ids, bias in of_ids.items()]
+    if isinstance(of_tokens, Mapping):
+        result["logit_bias"] = {index(id) if is_number(id) else id: bias
+                                for id, bias in of_tokens.items()}
+    return result
 
 
 _HELP = {
