@@ -38,14 +38,16 @@ bool is_address(std::string_view host) {
          name.find_first_not_of("0123456789.") == name.npos;
 }
 
-// Whether a browser sends this origin: a scheme, a host in lower case, and a port unless it is that
-// of the scheme.
+// Whether a browser sends this origin: a scheme, a host in lower case (in ASCII: xn--...), and a
+// port unless it is that of the scheme.
 bool is_origin(const std::string& text) {
   const std::size_t scheme = text.find("://");
   if (scheme == text.npos || scheme == 0 || text != lower_case(text)) return false;
   const std::string host = text.substr(scheme + 3);
   const char* const own_port = text.starts_with("https:") ? ":443" : ":80";
-  return !host.empty() && !host.ends_with(own_port) && host.find_first_of("/*@?#") == host.npos;
+  constexpr const char* kOfHosts = "abcdefghijklmnopqrstuvwxyz0123456789-._:[]";
+  return !host.empty() && !host.ends_with(own_port) && !host.ends_with(':') &&
+         host.find_first_not_of(kOfHosts) == host.npos;
 }
 
 }  // namespace

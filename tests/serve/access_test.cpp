@@ -148,7 +148,8 @@ TEST_CASE("pages of other origins may not use the server, unless --cors allows t
   const TestServer all(alphabet({"--cors", "*"}));
   check_normal(ask(all, "Origin: http://any.example\r\n"));
   for (const std::string origin :
-       {"https://a/", "https://a:443", "http://a:80", "https://*.a", "https://A", "a", ""}) {
+       {"https://a/", "https://a:443", "http://a:80", "http://a:", "https://*.a", "https://A",
+        "https://\u00e9.a", "https://a b", "https://a,https://b", "a", ""}) {
     CAPTURE(origin);
     CHECK(run({"serve", "--cors", origin}).status == 2);
   }
