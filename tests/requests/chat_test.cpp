@@ -112,7 +112,8 @@ TEST_CASE("a text begins with the bos token of the config, else of the tokenizer
   CHECK(first_token(end, config) == 2);
   CHECK(first_token(std::nullopt, config) == 0);
   config.eos_token_id.clear();
-  check_bad_argument([&] { static_cast<void>(first_token(std::nullopt, config)); }, {"no bos"});
+  check_bad_argument([&] { static_cast<void>(first_token(std::nullopt, config)); },
+                     {"no bos", "vocabulary"});
   // The eos token ends each message of a dialog.
   config.bos_token_id = 1;
   const json defaults = json::object();

@@ -127,8 +127,8 @@ TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& con
   if (tokenizer && tokenizer->end_of_text()) return *tokenizer->end_of_text();
   if (!config.eos_token_id.empty()) return config.eos_token_id.front();
   reject(
-      "the model has no bos or end-of-text token that a text could begin with: give a text that is "
-      "not empty, without --bos or add_bos");
+      "the model has no bos or end-of-text token with which a text could begin: give a text that "
+      "has tokens in the vocabulary, without --bos or add_bos");
 }
 
 std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,
