@@ -14,11 +14,17 @@ namespace gpt2 {
 namespace {
 
 constexpr std::string_view kZipMagic = "PK\x03\x04";
-// The first pickle of a file in the old format. It contains the magic number
-// 0x1950a86a20f9469cfc6c.
-constexpr std::string_view kLegacyMagic =
-    "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e";
+// The first pickle of a file in the old format is the number 0x1950a86a20f9469cfc6c. Before it,
+// protocols 2 and 3 have two bytes, and protocols 4 and 5 have eleven, of which nine are a frame.
+constexpr std::string_view kLegacyMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 constexpr std::int64_t kLegacyProtocol = 1001;
+
+// Returns where the first pickle of a file in the old format ends, or 0 for another file.
+std::size_t end_of_magic(std::string_view text) noexcept {
+  const std::string_view begin = text.substr(0, 11 + kLegacyMagic.size());
+  const std::size_t at = begin.starts_with('\x80') ? begin.find(kLegacyMagic) : begin.npos;
+  return at == begin.npos ? 0 : at + kLegacyMagic.size();
+}
 
 // -- From a storage to a tensor
 
@@ -172,7 +178,7 @@ void find_contents(StateDict& state, Storages storages, Bytes file, const Pickle
 }
 
 StateDict read_legacy(Bytes file, std::string_view where) {
-  const Pickle protocol(file, kLegacyMagic.size(), where);
+  const Pickle protocol(file, end_of_magic(text_of(file)), where);
   if (protocol.root->kind != Pickle::Kind::integer || protocol.root->integer != kLegacyProtocol) {
     fail(ErrorCode::unsupported, where, "not torch.save's protocol ", kLegacyProtocol);
   }
@@ -192,7 +198,7 @@ StateDict read_legacy(Bytes file, std::string_view where) {
 
 bool is_pytorch(Bytes file) noexcept {
   const std::string_view text = text_of(file);
-  return text.starts_with(kZipMagic) || text.starts_with(kLegacyMagic);
+  return text.starts_with(kZipMagic) || end_of_magic(text) != 0;
 }
 
 TensorFile parse_pytorch(Bytes file, std::string_view where) {

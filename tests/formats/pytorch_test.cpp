@@ -92,6 +92,15 @@ TEST_CASE("before PyTorch 1.6: tensors lie in the storages after the pickles") {
   CHECK(result.tensors.at("a").shape == Shape{1, 1});
   CHECK(bytes_of(result.tensors.at("b")) == "abcdefgh");
   CHECK(is_inside(result.tensors.at("b"), file));
+  // What pickle.dumps(0x1950a86a20f9469cfc6c, protocol) of Python writes before the number with the
+  // protocols 3 and 4, the latter with the length of a frame.
+  for (const std::string& head :
+       {std::string("\x80\x03"), "\x80\x04\x95\x0d" + std::string(7, '\0')}) {
+    const std::string newer = head + file.substr(2);
+    REQUIRE(is_pytorch(as_bytes(newer)));
+    CHECK(bytes_of(parse_pytorch(as_bytes(newer), "f").tensors.at("b")) == "abcdefgh");
+  }
+  CHECK_FALSE(is_pytorch(as_bytes(file.substr(1))));
 }
 
 TEST_CASE("strides: elements are copied only if they are not in order") {
