@@ -146,8 +146,8 @@ struct Observer {
 /// piece, then all layers of the next.
 ///
 /// The attention weights are the ones by which the pass multiplied the values. The statistics are
-/// computed in double, from the same rows as in LayerNorm, which computes in float. The variance is
-/// divided by n_embd, and rstd is 1 / sqrt(variance + layer_norm_epsilon).
+/// computed in double, as in LayerNorm, and rounded to float. The variance is divided by n_embd,
+/// and rstd is 1 / sqrt(variance + layer_norm_epsilon).
 ///
 /// Cost: a forward pass that computes all rows of the last block, plus the time of the observer
 /// itself. The calling thread computes the statistics and the attention weights for the observer

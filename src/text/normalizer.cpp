@@ -191,12 +191,14 @@ void add_precompiled(const JsonFields& fields, Rewrites& steps) {
 }
 
 void add_replacing(const JsonFields& fields, Rewrites& steps) {
+  constexpr std::size_t kMaxPattern = 1024;  // bytes, with which each place of a text is compared
   const JsonFields pattern = fields.required_object("pattern");
   std::string content = fields.required_string("content");
   const auto text = pattern.string("String");
-  if (text && !text->empty()) return steps.push_back(replacing(*text, std::move(content)));
+  if (text && !text->empty() && text->size() <= kMaxPattern)
+    return steps.push_back(replacing(*text, std::move(content)));
   if (pattern.string("Regex") == " {2,}") return steps.push_back(joining_spaces(content));
-  pattern.refuse(text ? "String" : "Regex", "a String, or the Regex ' {2,}'",
+  pattern.refuse(text ? "String" : "Regex", "a String of 1 to 1024 bytes, or the Regex ' {2,}'",
                  ErrorCode::unsupported);
 }
 
