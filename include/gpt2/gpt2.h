@@ -532,7 +532,7 @@ GPT2_API gpt2_status gpt2_sampler_new(const char* options, size_t vocab_size,
 GPT2_API gpt2_status gpt2_sampler_sample(gpt2_sampler* sampler, const float* logits,
                                          const gpt2_token* ids, size_t n_ids, gpt2_token* token);
 /// Returns the scores from which the token would be chosen: vocab_size floats, valid until the next
-/// call with this sampler. Fails as gpt2_sampler_sample does.
+/// call with this sampler. Fails as gpt2_sampler_sample does, but not if every token is removed.
 GPT2_API gpt2_status gpt2_sampler_process(gpt2_sampler* sampler, const float* logits,
                                           const gpt2_token* ids, size_t n_ids,
                                           const float** scores);

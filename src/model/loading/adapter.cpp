@@ -142,7 +142,8 @@ void apply(Team& team, float* y, const Weight& weight, const LowRank& change) {
 template <class... Parts>
 void require_finite(std::span<const float> values, const std::string& where, const Parts&... what) {
   const auto is_finite = [](float value) { return std::isfinite(value); };
-  if (!std::ranges::all_of(values, is_finite)) fail(where, what..., "a NaN or an infinity");
+  if (!std::ranges::all_of(values, is_finite))
+    fail(where, what..., "a NaN, an infinity or a number beyond float32");
 }
 
 // Takes the tensors one by one, for the parts of a transformer that for_each_tensor shows.
