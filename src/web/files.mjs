@@ -50,7 +50,7 @@ async function browserStore() {
   const keyOf = ({ url, etag }) => `${url}?etag=${encodeURIComponent(etag)}`;
   return {
     list: async (url) => (await cache.match(url))?.json(),
-    keepList: (url, list) => cache.put(url, Response.json(list)),
+    keepList: (url, list) => cache.put(url, new Response(JSON.stringify(list))),
     async find(file) {
       const answer = await cache.match(keyOf(file));
       return Number(answer?.headers.get("Content-Length")) === file.size ? answer.body : null;

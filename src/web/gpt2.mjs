@@ -268,7 +268,7 @@ export async function load(source, options = {}) {
 }
 
 async function startWorker(end) {
-  const fail = () => end("worker.mjs cannot be started");
+  const fail = ({ message }) => end(`worker.mjs${message ? `: ${message}` : " cannot be started"}`);
   if (!isNode) {
     const worker = new Worker(new URL("worker.mjs", import.meta.url), { type: "module" });
     worker.onerror = fail;
@@ -301,6 +301,7 @@ export async function loadInWorker(source, options = {}) {
     const refuse = (reason) => { finish(); reject(reason); };
     const stop = (reason) => { ours.postMessage("abort"); refuse(reason); };
     const abort = () => stop(signal.reason);
+    signal?.addEventListener("abort", abort);
     ours.onmessage = ({ data: { event, value, error } }) => {
       try {
         if (event) return functions[event]?.(value);
@@ -312,8 +313,11 @@ export async function loadInWorker(source, options = {}) {
       resolve(value);
     };
     waiting.add(refuse);
-    worker.postMessage({ method, given, port: theirs }, [theirs]);
-    signal?.addEventListener("abort", abort);
+    try {
+      worker.postMessage({ method, given, port: theirs }, [theirs]);
+    } catch (error) {  // for what cannot be sent, as a function
+      refuse(error);
+    }
   });
   const model = Object.assign(new Requests(), {
     async load(from, { signal, onProgress, ...rest } = {}) {
@@ -322,7 +326,7 @@ export async function loadInWorker(source, options = {}) {
     },
     async run(kind, request, rest = {}) {
       check(rest, kRunOptions, "what follows the request");
-      return send("run", [kind, JSON.parse(jsonOf(request))], rest);
+      return send("run", [String(kind), JSON.parse(jsonOf(request))], rest);
     },
     close: () => end("the model is closed"),
   });

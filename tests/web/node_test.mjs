@@ -172,6 +172,9 @@ test("ends in a worker when a callback or a signal says so", async () => {
       onPiece: () => controller.abort(), signal: controller.signal,
     }), { name: "AbortError" });
     assert.equal(getEventListeners(controller.signal, "abort").length, 0);
+    await assert.rejects(model.run(Symbol("x"), request), { name: "Gpt2Error" });
+    await assert.rejects(model.generate(request, { signal: 5 }), { name: "TypeError" });
+    await assert.rejects(model.load({ send() {} }), { name: "DataCloneError" });
     assert.equal((await model.generate({ prompt: "Once", max_new_tokens: 2 })).length, 1);
   } finally {
     model.close();

@@ -220,8 +220,8 @@ export interface LoadOptions {
 
 export class Gpt2Error extends Error {
   type?: string;
-  param?: string;
-  code?: string;
+  param?: string | null;
+  code?: string | null;
 }
 
 export function load(source: Source, options?: LoadOptions): Promise<Model>;
