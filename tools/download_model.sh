@@ -15,7 +15,7 @@ weights=({model.safetensors,pytorch_model.bin}{,.index.json} ckpt.pt
   model.fp16.safetensors adapter_model.{safetensors,bin})
 others=(spiece.model {,aitextgen.}tokenizer.json vocab.{json,txt} merges.txt meta.pkl
   aitextgen-{vocab.json,merges.txt} {tokenizer,generation}_config.json special_tokens_map.json
-  added_tokens.json)
+  added_tokens.json chat_template.jinja)
 
 say() { printf '%s\n' "$*" | tr -c '[:print:]\n' '?' >&2; }
 

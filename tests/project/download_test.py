@@ -241,11 +241,12 @@ class DownloadTest(unittest.TestCase):
         self.models["owner/tiny"] = {"config.json": b"{}"}
         self.refused("has no weights", "owner/tiny")
         self.assertEqual({seen[1].split("/")[-1] for seen in self.hub.seen}, weights | adapter)
-        all_files = tokenizers | weights | adapter | {"config.json", "generation_config.json"}
+        chat = re.findall(r'"(\w+\.jinja)"', text("src/serve/tokenizer_info.cpp"))
+        others = {*chat, "config.json", "generation_config.json"}
+        all_files = tokenizers | weights | adapter | others
         self.models["owner/tiny"] = {name: b"x" for name in all_files | {"tf_model.h5"}}
         files = set(self.succeed("owner/tiny"))
-        self.assertEqual(files, tokenizers | {"config.json", "generation_config.json",
-                                              "model.safetensors"})
+        self.assertEqual(files, tokenizers | others | {"model.safetensors"})
         page = names(r"\| what loads.*?\n\n", text("README.md"))
         self.assertTrue({"vocab.txt", "spiece.model", "ckpt.pt"} <= page <= all_files)
 
