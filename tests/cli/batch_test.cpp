@@ -245,10 +245,10 @@ TEST_CASE("a run resumes where the output ends, and cuts off an incomplete recor
     REQUIRE(batch.run({"--samples", "2", "-t", "2"}).status == 0);
     REQUIRE(batch.read() == whole);
   }
-  // The end of a file may be zero bytes after a power failure.
+  // The end of a file may be zero bytes after a power failure, also behind a part of a record.
   const std::string records = whole.substr(0, whole.find('\n', whole.size() / 2) + 1);
-  for (const std::size_t zeros : {1u, 10'000u}) {
-    batch.directory.write("out", records + std::string(zeros, '\0'));
+  for (const auto& [part, zeros] : {std::pair("", 1u), std::pair("{\"li", 10'000u)}) {
+    batch.directory.write("out", records + part + std::string(zeros, '\0'));
     REQUIRE(batch.run({"--samples", "2"}).status == 0);
     REQUIRE(batch.read() == whole);
   }

@@ -147,10 +147,11 @@ void RecordReader::advance() {
   offset_ = reader_.offset();
   // Nothing may be cut off or replaced in a file that this command has not written. The end of a
   // whole line shows that its record does not go on.
-  if (!reader_.next(line_) || may_become_record(line_.text + (line_.is_whole ? "\n" : ""))) return;
+  if (!reader_.next(line_)) return;
+  std::string begin = line_.text + (line_.is_whole ? "\n" : "");
   // After a power failure, a file may end in zero bytes instead of the records that were written.
-  const bool is_zeros = !line_.is_whole && line_.text.find_first_not_of('\0') == std::string::npos;
-  if (is_zeros && offset_ > 0) return;
+  if (!line_.is_whole && offset_ > 0) begin.resize(begin.find_last_not_of('\0') + 1);
+  if (may_become_record(begin)) return;
   reject(name_, " exists and is not the output of such a run, because it has ",
          quote(line_.text, 40), ": give another -o");
 }
