@@ -259,7 +259,10 @@ std::vector<std::string> model_names() {
     if (!repository.starts_with(kBegin)) continue;
     std::string name = repository.substr(kBegin.size());
     if (const std::size_t owner = name.find("--"); owner != name.npos) name.replace(owner, 2, "/");
-    if (std::ranges::any_of(snapshots(cache, name), is_model_directory)) names.insert(name);
+    try {
+      if (std::ranges::any_of(snapshots(cache, name), is_model_directory)) names.insert(name);
+    } catch (const Error&) {  // a ref that cannot be read names no model
+    }
   }
   return {names.begin(), names.end()};
 }

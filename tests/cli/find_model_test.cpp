@@ -88,6 +88,7 @@ TEST_CASE("info without a model lists the models that have a name") {
     places.write(repository / "refs/main", kCommit);
   }
   places.write("hub/models--owner--unfinished/refs/main", kCommit);
+  places.write("hub/models--owner--damaged/refs/main", std::string(1000, 'x'));
   const std::string root = places.root().generic_string();
   const Outcome outcome =
       run({"info"},
