@@ -53,7 +53,8 @@ std::vector<std::size_t> read_numbers(const JsonFields& fields, const char* key)
   if (list.size() > kMaxRank) fail(fields.where(), key, " has more than ", kMaxRank, " numbers");
   for (const json& number : list) {
     if (number.is_number_unsigned() && number.get<std::uint64_t>() <= SIZE_MAX) continue;
-    fail(fields.where(), key, " holds ", shown(number), "; expected whole numbers");
+    fail(fields.where(), key, " holds ", shown(number), "; expected whole numbers up to ",
+         SIZE_MAX);
   }
   return list.get<std::vector<std::size_t>>();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <set>
 #include <utility>
 
@@ -18,9 +19,11 @@ using Value = Pickle::Value;
 
 std::size_t read_size(const Value& value, const char* what, std::string_view where) {
   const bool is_integer = value.kind == Kind::integer;
-  if (is_integer && value.integer >= 0) return static_cast<std::size_t>(value.integer);
+  if (is_integer && std::in_range<std::size_t>(value.integer)) {
+    return static_cast<std::size_t>(value.integer);
+  }
   fail(where, "the ", what, " is ", is_integer ? std::to_string(value.integer) : describe(value),
-       "; expected a whole number");
+       "; expected a whole number up to ", SIZE_MAX);
 }
 
 std::vector<std::size_t> read_sizes(const Value& tuple, const char* what, std::string_view where) {
