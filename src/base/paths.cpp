@@ -8,9 +8,9 @@ namespace gpt2 {
 namespace fs = std::filesystem;
 
 std::filesystem::path with_home(const std::filesystem::path& path) {
-  if (path.empty() || *path.begin() != "~" || !path.has_parent_path()) return path;
+  if (path.empty() || *path.begin() != "~") return path;
   const std::filesystem::path home = home_directory();
-  return home.empty() ? home : home / path.lexically_relative("~");
+  return home.empty() ? home : (home / path.lexically_relative("~")).lexically_normal();
 }
 
 void refuse_nul(const fs::path& path) {

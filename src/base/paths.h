@@ -14,8 +14,8 @@ namespace gpt2 {
 /// are in UTF-16, so there the result has U+FFFD in place of bytes that are not UTF-8.
 [[nodiscard]] std::filesystem::path path_of(std::string_view text);
 
-/// Returns the path with the home directory in place of a "~" that stands before its first slash.
-/// Returns an empty path if there is such a "~" and no home directory.
+/// Returns the path with the home directory in place of a "~" that is all of it or stands before
+/// its first slash. Returns an empty path if there is such a "~" and no home directory.
 [[nodiscard]] std::filesystem::path with_home(const std::filesystem::path& path);
 
 /// Throws Error(invalid_argument) if the path contains a NUL byte. The system would treat the NUL

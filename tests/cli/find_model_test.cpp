@@ -176,13 +176,16 @@ TEST_CASE("HuggingFace's environment variables say where the cache is") {
   };
   const std::string in_home = cached_in("home/.cache/huggingface/hub");
   const std::string in_xdg = cached_in("xdg/huggingface/hub");
+  const std::string below_home = cached_in("home/hub");
   const std::string in_hf_home = cached_in("hf/hub");
   const std::string in_hub = cached_in("cache");
   Words environment = {"HOME=" + root + "/home"};
   CHECK(places.found("tiny", environment) == in_home);
   environment.push_back("XDG_CACHE_HOME=" + root + "/xdg");
   CHECK(places.found("tiny", environment) == in_xdg);
-  environment.push_back("HF_HOME=" + root + "/hf");
+  environment.push_back("HF_HOME=~");
+  CHECK(places.found("tiny", environment) == below_home);
+  environment.back() = "HF_HOME=" + root + "/hf";
   CHECK(places.found("tiny", environment) == in_hf_home);
   environment.push_back("HF_HUB_CACHE=" + root + "/cache");
   CHECK(places.found("tiny", environment) == in_hub);
