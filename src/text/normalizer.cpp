@@ -191,15 +191,17 @@ void add_precompiled(const JsonFields& fields, Rewrites& steps) {
 }
 
 void add_replacing(const JsonFields& fields, Rewrites& steps) {
-  constexpr std::size_t kMaxPattern = 1024;  // bytes, with which each place of a text is compared
   const JsonFields pattern = fields.required_object("pattern");
   std::string content = fields.required_string("content");
   const auto text = pattern.string("String");
-  if (text && !text->empty() && text->size() <= kMaxPattern)
+  if (text && !text->empty() && text->size() <= Precompiled::kMaxBytes) {
     return steps.push_back(replacing(*text, std::move(content)));
+  }
   if (pattern.string("Regex") == " {2,}") return steps.push_back(joining_spaces(content));
-  pattern.refuse(text ? "String" : "Regex", "a String of 1 to 1024 bytes, or the Regex ' {2,}'",
-                 ErrorCode::unsupported);
+  pattern.refuse(
+      text ? "String" : "Regex",
+      concat("a String of 1 to ", Precompiled::kMaxBytes, " bytes, or the Regex ' {2,}'"),
+      ErrorCode::unsupported);
 }
 
 template <int options>
