@@ -1,6 +1,7 @@
-"""Gives the same requests to the command, batch, the server, the C interface, the Python package and,
-if tools/web.sh has made it, the module for WebAssembly. All of them must write the same texts, with the same tokens and log-probabilities, or refuse the
-request and name the same member."""
+"""Gives the same requests to the command, batch, the server, the C interface, the Python package
+and, if tools/web.sh has made it of the same sources, the module for WebAssembly. All of them must
+write the same texts, with the same tokens and log-probabilities, or refuse the request and name the
+same member."""
 
 import ctypes
 import json
