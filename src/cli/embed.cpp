@@ -59,12 +59,11 @@ bool have_same_options(const EmbeddingRequest& a, const EmbeddingRequest& b) {
   return a.options.pooling == b.options.pooling && a.options.layer == b.options.layer;
 }
 
-std::vector<Json> records_of(const Engine& engine,
-                             const std::vector<const EmbeddingRequest*>& requests) {
+std::vector<Json> records_of(const Engine& engine, const std::vector<EmbeddingRequest>& requests) {
   std::vector<std::vector<TokenId>> texts;
-  for (const EmbeddingRequest* const request : requests) texts.push_back(request->inputs[0]);
+  for (const EmbeddingRequest& request : requests) texts.push_back(request.inputs[0]);
   std::vector<Json> records;
-  for (const auto& vector : gpt2::embed(engine, texts, requests[0]->options)) {
+  for (const auto& vector : gpt2::embed(engine, texts, requests[0].options)) {
     const std::size_t tokens = texts[records.size()].size();
     records.push_back(Json{{"tokens", tokens}, {"embedding", vector_json(vector, false)}});
   }
@@ -88,7 +87,7 @@ int embed(const Arguments& arguments) {
     return read_embedding_request(request_of(line, settings.jsonl, context), context);
   };
   const auto answer = [&](const auto& group) { return records_of(engine, group); };
-  answer_requests(settings.file, "embedding", read, have_same_options, answer);
+  answer_lines(settings.file, "embedding", read, have_same_options, answer);
   return 0;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "base/fail.h"
@@ -153,61 +152,11 @@ void note_lost_bytes(std::size_t lost, std::size_t bytes) {
                      " bytes; the model does not see these bytes"));
 }
 
+void show_place(Progress& progress, std::size_t number, std::size_t offset, std::size_t bytes) {
+  if (bytes == 0) return progress.show(counted(number, "line"));
+  progress.part(share_of(offset, bytes));
+}
+
 std::string line_of(const Json& value) { return value.text() + '\n'; }
-
-namespace {
-
-// Reads lines until there are enough for a group. Returns the error of each of them, or nullopt.
-// `number` is that of the last line. Sets has_more to false at the end of the file.
-std::vector<std::optional<std::string>> read_group(
-    LineReader& lines, const std::function<std::size_t(const std::string&)>& read,
-    std::size_t& number, bool& has_more) {
-  constexpr std::size_t kGroup = 4096;
-  std::vector<std::optional<std::string>> errors;
-  Line line;
-  for (std::size_t tokens = 0; tokens < kGroup && errors.size() < kGroup;) {
-    if (!errors.empty() && !lines.is_ready()) break;
-    has_more = lines.next(line);
-    if (!has_more) break;
-    ++number;
-    try {
-      tokens += read(text_of(line));
-      errors.emplace_back();
-    } catch (const Error& error) {
-      errors.emplace_back(about_line(number, error.what()));
-    }
-  }
-  return errors;
-}
-
-}  // namespace
-
-void answer_lines(const std::string& file, const std::string& doing,
-                  const std::function<std::size_t(const std::string& line)>& read,
-                  const std::function<std::vector<Json>()>& answer) {
-  const InputFile input(file);
-  LineReader lines(input.descriptor(), input.name(), kMaxLineBytes);
-  std::size_t number = 0, failed = 0;
-  Progress progress(doing + ' ' + input.name());
-  for (bool has_more = true; has_more;) {
-    if (const std::size_t bytes = input.bytes(); bytes > 0) {
-      progress.part(share_of(lines.offset(), bytes));
-    } else {
-      progress.show(concat("line ", number + 1));
-    }
-    const auto errors = read_group(lines, read, number, has_more);
-    const std::vector<Json> answers = answer();
-    auto next = answers.begin();
-    std::string text;
-    for (const auto& error : errors) {
-      failed += error ? 1 : 0;
-      text += line_of(error ? Json{{"error", *error}} : *next++);
-    }
-    write_stdout(text);
-  }
-  if (failed == 0) return;
-  reject(input.name(), ": ", failed, " of ", counted(number, "line"),
-         " failed: see \"error\" in their records");
-}
 
 }  // namespace gpt2::cli

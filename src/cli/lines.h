@@ -1,18 +1,21 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/hash.h"
 #include "base/json_text.h"
+#include "base/text.h"
+#include "cli/terminal/console.h"
+#include "gpt2/error.h"
 #include "requests/read/completion_request.h"
 
 // The input of commands: files that are read as a whole, and lines that are read in bounded memory
@@ -120,49 +123,64 @@ void note_lost_bytes(std::size_t lost, std::size_t bytes);
 /// Thrown out of a library's progress function to end the work after an interrupt.
 struct Interrupted {};
 
+/// Shows that `number` lines have been read, or how much of a file of this size, unless it is 0.
+void show_place(Progress& progress, std::size_t number, std::size_t offset, std::size_t bytes);
+
 /// Returns the value with a newline.
 [[nodiscard]] std::string line_of(const Json& value);
 
 /// Answers every line of a file with one line of JSON, in order and in bounded memory: groups of
-/// about 4,096 tokens or at most as many lines at once. Lines that a pipe has already delivered are
-/// answered before the function waits for more. A line for which `read` throws Error becomes an
-/// error record, which names the line; if there are any, throws Error at the end, so that the
-/// command fails visibly. Throws Error, too, if the file cannot be read.
-///   doing   says what the command does, for the progress: "scoring"
-///   read    keeps what it reads of the text of a line, and returns its number of tokens
-///   answer  returns the answers to what has been kept since its last call, and forgets it
-void answer_lines(const std::string& file, const std::string& doing,
-                  const std::function<std::size_t(const std::string& line)>& read,
-                  const std::function<std::vector<Json>()>& answer);
-
-/// The same for lines that are requests: read(line) returns one, and answer(group) the answers to
-/// requests that follow one another and are the `same` in some way.
+/// about 4,096 tokens or at most as many lines at once. read(line) returns the request that a line
+/// is, and answer(requests) the answers to requests that follow one another and are the `same` in
+/// some way. Lines that a pipe has already delivered are answered before the function waits for
+/// more. A line for which `read` throws Error becomes an error record, which names the line; if
+/// there are any, throws Error at the end, so that the command fails visibly. Throws Error, too, if
+/// the file cannot be read. `doing` says what the command does, for the progress: "scoring".
 template <class Read, class Same, class Answer>
-void answer_requests(const std::string& file, const std::string& doing, const Read& read,
-                     const Same& same, const Answer& answer) {
+void answer_lines(const std::string& file, const std::string& doing, const Read& read,
+                  const Same& same, const Answer& answer) {
+  constexpr std::size_t kGroup = 4096;
   using Request = std::invoke_result_t<Read, const std::string&>;
-  std::vector<Request> requests;
-  const auto keep = [&](const std::string& line) {
-    requests.push_back(read(line));
-    note_lost_bytes(requests.back().lost_bytes, line.size());
-    return requests.back().tokens();
-  };
-  const auto answer_all = [&] {
-    std::vector<Json> answers;
-    std::vector<const Request*> group;
-    const auto end_group = [&] {
-      if (!group.empty()) std::ranges::move(answer(group), std::back_inserter(answers));
-      group.clear();
-    };
-    for (const Request& request : requests) {
-      if (!group.empty() && !std::invoke(same, request, *group.front())) end_group();
-      group.push_back(&request);
+  const InputFile input(file);
+  LineReader lines(input.descriptor(), input.name(), kMaxLineBytes);
+  Progress progress(doing + ' ' + input.name());
+  std::vector<Request> group;
+  std::size_t number = 0, failed = 0, tokens = 0;
+  const auto write_group = [&] {
+    std::string text;
+    if (!group.empty()) {
+      for (const Json& record : answer(group)) text += line_of(record);
     }
-    end_group();
-    requests.clear();
-    return answers;
+    write_stdout(text);
+    show_place(progress, number, lines.offset(), input.bytes());
+    group.clear();
+    tokens = 0;
   };
-  answer_lines(file, doing, keep, answer_all);
+  for (Line line; lines.next(line);) {
+    ++number;
+    std::optional<Request> request;
+    std::string error;
+    try {
+      request = read(text_of(line));
+    } catch (const Error& mistake) {
+      error = about_line(number, mistake.what());
+    }
+    if (!request || (!group.empty() && !std::invoke(same, *request, group.front()))) write_group();
+    if (request) {
+      note_lost_bytes(request->lost_bytes, line.bytes);
+      tokens += request->tokens();
+      group.push_back(*std::move(request));
+    } else {
+      write_stdout(line_of({{"error", error}}));
+      ++failed;
+    }
+    if (tokens >= kGroup || group.size() == kGroup || !lines.is_ready()) write_group();
+  }
+  write_group();
+  if (failed == 0) return;
+  throw Error(ErrorCode::invalid_argument,
+              concat(input.name(), ": ", failed, " of ", counted(number, "line"),
+                     " failed: see \"error\" in their records"));
 }
 
 }  // namespace gpt2::cli

@@ -163,9 +163,8 @@ void score_text(const Scorer& scorer) {
   const ScoringRequest request = read_text(scorer);
   note_interrupts();
   Progress progress("scoring " + shown_input(scorer.settings.file));
-  const ScoringRequest* const requests[] = {&request};
   try {
-    const auto results = run_scoring(scorer.engine, requests, [&](double share) {
+    const auto results = run_scoring(scorer.engine, {&request, 1}, [&](double share) {
       if (interrupted()) throw Interrupted();
       progress.part(share);
     });
@@ -185,7 +184,7 @@ void score_each_line(const Scorer& scorer) {
   const auto answer = [&](const auto& group) {
     return gpt2::score_lines(scorer.engine, scorer.tokenizer, group);
   };
-  answer_requests(settings.file, "scoring", read, &ScoringRequest::has_same_options, answer);
+  answer_lines(settings.file, "scoring", read, &ScoringRequest::has_same_options, answer);
 }
 
 }  // namespace

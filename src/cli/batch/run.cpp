@@ -9,7 +9,6 @@
 
 #include "base/fail.h"
 #include "base/hash.h"
-#include "base/share.h"
 #include "base/text.h"
 #include "cli/batch/batch.h"
 #include "cli/system/system.h"
@@ -235,15 +234,15 @@ void BatchRun::refuse_records() const {
 // Scores the first line that waits for it, together with further lines that have the same options.
 void BatchRun::score_some() {
   std::vector<Work*> group;
-  std::vector<const ScoringRequest*> requests;
+  std::vector<ScoringRequest> requests;
   std::size_t tokens = 0;
   for (Work& work : work_) {
-    const auto* const scoring = std::get_if<ScoringRequest>(&work.request.read);
+    auto* const scoring = std::get_if<ScoringRequest>(&work.request.read);
     if (work.is_done || scoring == nullptr || tokens >= kScoredTokens) continue;
-    if (!requests.empty() && !scoring->has_same_options(*requests.front())) continue;
-    group.push_back(&work);
-    requests.push_back(scoring);
+    if (!requests.empty() && !scoring->has_same_options(requests.front())) continue;
     tokens += scoring->tokens();
+    group.push_back(&work);
+    requests.push_back(std::move(*scoring));
   }
   if (requests.empty()) return;
   std::vector<Json> scores = score_lines(of_.engine, of_.tokenizer, requests, [](double) {
@@ -317,8 +316,8 @@ void BatchRun::show(Progress& progress) {
   if (now - shown_ < std::chrono::milliseconds(200)) return;
   shown_ = now;
   const std::size_t bytes = of_.input.bytes();
-  if (bytes <= first_offset_) return progress.show(counted(summary_.lines, "line"));
-  progress.part(share_of(offset_ - first_offset_, bytes - first_offset_));
+  show_place(progress, summary_.lines, offset_ - first_offset_,
+             bytes > first_offset_ ? bytes - first_offset_ : 0);
 }
 
 }  // namespace

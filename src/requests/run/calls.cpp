@@ -65,40 +65,40 @@ std::vector<float> distances(std::span<const float> x, std::span<const float> ot
 }  // namespace
 
 std::vector<ScoringResult> run_scoring(const Engine& engine,
-                                       std::span<const ScoringRequest* const> requests,
+                                       std::span<const ScoringRequest> requests,
                                        const std::function<void(double)>& progress) {
   std::vector<ScoringResult> results;
   if (requests.empty()) return results;
-  ScoreOptions options = requests.front()->options;
-  if (requests.front()->is_question()) {
+  ScoreOptions options = requests.front().options;
+  if (requests.front().is_question()) {
     std::vector<ChoiceQuestion> questions;
-    for (const ScoringRequest* const request : requests) questions.push_back(request->question);
+    for (const ScoringRequest& request : requests) questions.push_back(request.question);
     for (auto& scores : score_choices(engine, questions, options.top_logprobs, progress)) {
       results.push_back({.choices = std::move(scores)});
     }
     return results;
   }
   std::vector<std::vector<TokenId>> texts;
-  for (const ScoringRequest* const request : requests) {
-    texts.insert(texts.end(), request->texts.begin(), request->texts.end());
+  for (const ScoringRequest& request : requests) {
+    texts.insert(texts.end(), request.texts.begin(), request.texts.end());
   }
   options.progress = progress;
   std::vector<TextScore> scores = score(engine, texts, options);
   auto next = std::make_move_iterator(scores.begin());
-  for (const ScoringRequest* const request : requests) {
+  for (const ScoringRequest& request : requests) {
     const auto begin = next;
-    next += static_cast<std::ptrdiff_t>(request->texts.size());
+    next += static_cast<std::ptrdiff_t>(request.texts.size());
     results.push_back({.texts = {begin, next}});
   }
   return results;
 }
 
 std::vector<Json> score_lines(const Engine& engine, const std::optional<Tokenizer>& tokenizer,
-                              std::span<const ScoringRequest* const> lines,
+                              std::span<const ScoringRequest> lines,
                               const std::function<void(double)>& progress) {
   std::vector<Json> records;
   for (const ScoringResult& result : run_scoring(engine, lines, progress)) {
-    records.push_back(scoring_json(*lines[records.size()], result, engine.model(), tokenizer));
+    records.push_back(scoring_json(lines[records.size()], result, engine.model(), tokenizer));
   }
   return records;
 }

@@ -17,14 +17,14 @@ namespace gpt2 {
 /// Scores the requests, in shared passes, and returns the result of each. Throws what score() and
 /// score_choices() throw. REQUIRES: all of them have the same options.
 [[nodiscard]] std::vector<ScoringResult> run_scoring(
-    const Engine& engine, std::span<const ScoringRequest* const> requests,
+    const Engine& engine, std::span<const ScoringRequest> requests,
     const std::function<void(double)>& progress = {});
 
 /// Scores lines together and returns the scoring_json() of each. Throws what run_scoring() and
 /// scoring_json() throw. REQUIRES: all lines have the same options.
 [[nodiscard]] std::vector<Json> score_lines(const Engine& engine,
                                             const std::optional<Tokenizer>& tokenizer,
-                                            std::span<const ScoringRequest* const> lines,
+                                            std::span<const ScoringRequest> lines,
                                             const std::function<void(double)>& progress = {});
 
 /// Inspects the text, and once more without the changes if there are any. `progress` is called as

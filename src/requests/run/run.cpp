@@ -105,8 +105,7 @@ std::unique_ptr<Run> run_of(const RunKind&, ScoringRequest request, const RunCon
   return call_run(
       std::move(events), tokens,
       [shared, engine = of.engine](const auto& progress) {
-        const ScoringRequest* const requests[] = {shared.get()};
-        return std::move(run_scoring(engine, requests, progress).front());
+        return std::move(run_scoring(engine, {shared.get(), 1}, progress).front());
       },
       [shared, model = of.engine.model(), tokenizer = of.tokenizer](const ScoringResult& result) {
         return scoring_json(*shared, result, model, tokenizer);
