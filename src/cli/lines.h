@@ -120,9 +120,6 @@ inline constexpr std::string_view kLineName = "the line";
 /// If the vocabulary has no tokens for `lost` of a text's bytes, prints a note on standard error.
 void note_lost_bytes(std::size_t lost, std::size_t bytes);
 
-/// Thrown out of a library's progress function to end the work after an interrupt.
-struct Interrupted {};
-
 /// Shows that `number` lines have been read, or how much of a file of this size, unless it is 0.
 void show_place(Progress& progress, std::size_t number, std::size_t offset, std::size_t bytes);
 

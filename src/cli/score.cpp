@@ -10,7 +10,6 @@
 #include "cli/lines.h"
 #include "cli/model.h"
 #include "cli/options/request_options.h"
-#include "cli/system/system.h"
 #include "cli/terminal/console.h"
 #include "requests/answer/numbers.h"
 #include "requests/run/calls.h"
@@ -161,19 +160,11 @@ ScoringRequest read_text(const Scorer& scorer) {
 
 void score_text(const Scorer& scorer) {
   const ScoringRequest request = read_text(scorer);
-  note_interrupts();
   Progress progress("scoring " + shown_input(scorer.settings.file));
-  try {
-    const auto results = run_scoring(scorer.engine, {&request, 1}, [&](double share) {
-      if (interrupted()) throw Interrupted();
-      progress.part(share);
-    });
-    progress.done();
-    report(scorer, request, results[0]);
-  } catch (const Interrupted&) {
-    progress.done();
-  }
-  end_if_interrupted();
+  const auto results =
+      run_scoring(scorer.engine, {&request, 1}, [&](double share) { progress.part(share); });
+  progress.done();
+  report(scorer, request, results[0]);
 }
 
 void score_each_line(const Scorer& scorer) {
