@@ -45,7 +45,7 @@ struct BatchSettings {
   nlohmann::json defaults = nlohmann::json::object();
   std::size_t samples = 1;  ///< how many records a prompt has, unless OUT has OpenAI's format
 
-  /// A hash of the arguments that affect the output.
+  /// A hash of all of these that affect the output.
   std::uint64_t hash = 0;
 };
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -84,32 +83,15 @@ void check_openai_format(const Options& options) {
   }
 }
 
-// Two runs with the same hash, the same model and the same input write the same output. Options
-// that do not affect the output are left out, so that they may differ when a run is resumed.
-std::uint64_t hash_of_options(const Options& options) {
-  constexpr const char* kIrrelevant[] = {"IN",      "--output",    "--model",
-                                         "--base",  "--tokenizer", "--shard",
-                                         "--draft", "--threads",   "--quiet"};
-  std::string text = GPT2_VERSION_STRING;
-  for (const Option& option : options.all()) {
-    const std::string name = option.name();
-    if (!option.is_given() || std::ranges::find(kIrrelevant, name) != std::end(kIrrelevant)) {
-      continue;
-    }
-    if (name == "--format" && option.values.back() == "gpt2") continue;  // the default
-    text += '\n' + name;
-    for (const std::string& value : option.values) text += '\0' + value;
-  }
-  return hash_bytes(text);
-}
-
-// Adds the defaults of HuggingFace that the command line does not replace. They affect the output,
-// too.
-void add_hf_defaults_to(BatchSettings& settings) {
-  nlohmann::json defaults = hf_defaults_without_beams(settings.model.places.config);
-  settings.hash = hash_bytes(defaults.dump(), settings.hash);
-  merge_request(defaults, settings.defaults);
-  settings.defaults = std::move(defaults);
+// Two runs with the same hash, the same model and the same input write the same output. What the
+// model computes is not a part of it.
+std::uint64_t hash_of(const BatchSettings& settings) {
+  const nlohmann::json all = {GPT2_VERSION_STRING, settings.defaults, settings.samples,
+                              settings.lines,      settings.jsonl,    settings.openai,
+                              settings.tokens};
+  std::string bytes;
+  nlohmann::json::to_cbor(all, bytes);  // unlike dump(), takes texts that are not UTF-8
+  return hash_bytes(bytes);
 }
 
 }  // namespace
@@ -143,11 +125,15 @@ BatchSettings read_batch_settings(const Arguments& arguments) {
     throw UsageError("--seed random", "the run could not be continued: give a number");
   }
   settings.shard = choose_shard(share);
-  settings.hash = hash_of_options(options);
   settings.model.find();
-  if (has_hf_defaults) add_hf_defaults_to(settings);
+  if (has_hf_defaults) {
+    nlohmann::json defaults = hf_defaults_without_beams(settings.model.places.config);
+    merge_request(defaults, settings.defaults);
+    settings.defaults = std::move(defaults);
+  }
   settings.samples = settings.defaults.value("num_return_sequences", settings.samples);
   settings.defaults.erase("num_return_sequences");
+  settings.hash = hash_of(settings);
   return settings;
 }
 

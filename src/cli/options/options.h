@@ -125,9 +125,6 @@ class Options {
   /// Whether there is such an option and it was given.
   [[nodiscard]] bool has(std::string_view name) const;
 
-  /// All of them, in the order in which they were added.
-  [[nodiscard]] const std::deque<Option>& all() const { return options_; }
-
   /// The help shows only these options and the examples at the end of the details. `--help-all`
   /// shows everything.
   void set_common(std::vector<std::string> names) { common_ = std::move(names); }
