@@ -218,18 +218,12 @@ TEST_CASE("--hf-defaults uses the model's generation config for what a line leav
   CHECK(again().err.starts_with("gpt2: --hf-defaults: num_beams"));
 }
 
-TEST_CASE("a run that is refused leaves no file behind, and no file that was there is removed") {
-  const Batch batch(kPrompts);
-  const auto is_there = [&] { return std::filesystem::exists(batch.directory.path() / "out"); };
-  CHECK(batch.run({}, {"GPT2_TUNE=fast"}).status == 1);
-  CHECK_FALSE(is_there());
-  batch.directory.write("out", "");  // as mktemp makes it
-  CHECK(batch.run({}, {"GPT2_TUNE=fast"}).status == 1);
-  CHECK(is_there());
-  std::filesystem::remove(batch.directory.path() / "out");
-  batch.directory.write("in", "");
-  CHECK(batch.run().status == 0);  // no lines have no records
-  CHECK(is_there());
+TEST_CASE("an input without lines has an output without records, which may be there") {
+  const Batch batch("");
+  for (int i = 0; i < 2; ++i) {
+    CHECK(batch.run().status == 0);
+    CHECK(batch.read() == "");
+  }
 }
 
 TEST_CASE("a run resumes where the output ends, and cuts off an incomplete record") {
@@ -305,7 +299,7 @@ TEST_CASE("a file that is not the output of a run stays as it is") {
   CHECK(batch.run().status == 1);
   CHECK(batch.read() == zeros);
   const Surroundings here = {.directory = batch.directory.path()};
-  check_refused({"batch", "in", "-o", "in"}, 1, {"in is the input, too"}, here);
+  check_refused({"batch", "in", "-o", "in"}, 1, {"in exists and is not the output"}, here);
   check_refused({"batch", "in", "-o", kNullDevice}, 1, {kNullDevice, "not a regular file"}, here);
   check_refused({"batch", "in", "-o", "nowhere/out"}, 1, {"nowhere/out", "No such file"}, here);
   CHECK(batch.read("in") == kPrompts);
@@ -314,7 +308,7 @@ TEST_CASE("a file that is not the output of a run stays as it is") {
 TEST_CASE("only one process writes a file") {
   const Batch batch(kPrompts);
   const int file = gpt2::cli::open_to_append((batch.directory.path() / "out").string());
-  REQUIRE(gpt2::cli::lock(file) == gpt2::cli::Lock::taken);
+  REQUIRE(gpt2::cli::lock(file));
   const Outcome outcome = batch.run();
   CHECK(outcome.status == 1);
   CHECK(outcome.err.find("another process is writing out") != std::string::npos);

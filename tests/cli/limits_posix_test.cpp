@@ -101,8 +101,6 @@ TEST_CASE("a full disk is one clear error of batch, and the run resumes when the
     const Outcome outcome = full.run({"-t", "1"});
     CHECK(outcome.status == 1);
     CHECK(outcome.err.starts_with("gpt2: out: cannot be written: File too large"));
-    // Without a record, no output is left.
-    if (bytes == 100) CHECK_FALSE(fs::exists(full.directory.path() / "out"));
     const std::string text = full.read();
     CHECK(whole.starts_with(text));
     CHECK((text.empty() || text.ends_with("\n")));
@@ -215,13 +213,13 @@ TEST_CASE("an output is written through links to a file, which may not exist yet
   }
 }
 
-TEST_CASE("a batch that is refused leaves a link as it was, and a pipe is no output") {
+TEST_CASE("a batch whose output is a link makes its target, and a pipe is no output") {
   const Batch batch(numbered_prompts(1));
   const fs::path root = batch.directory.path();
   fs::create_symlink("target", root / "out");
-  CHECK(batch.run({}, {"GPT2_TUNE=fast"}).status == 1);
+  CHECK(batch.run().status == 0);
   CHECK(fs::is_symlink(root / "out"));
-  CHECK_FALSE(fs::exists(root / "target"));
+  CHECK(fs::file_size(root / "target") > 0);
   check_refused({"batch", "in", "-o", "/dev/fd/1"}, 1, {"/dev/fd/1", "not a regular file"},
                 {.directory = root});
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -79,11 +78,8 @@ struct RecordHead {
 class OutputFile {
  public:
   /// Opens or creates the file, through symbolic links as NewFile does. Throws Error if that fails,
-  /// if the file is `input` or not a regular file, or if another process is writing it.
-  OutputFile(const std::string& name, const InputFile& input);
-
-  /// Closes the file. If this object has created it, but append() has not succeeded and sync() was
-  /// not called since, removes it, because the run has been refused.
+  /// if it is not a regular file, or if another process is writing it.
+  explicit OutputFile(const std::string& name);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -98,22 +94,12 @@ class OutputFile {
   /// throws Error.
   void append(std::string_view record);
 
-  /// Waits until all records are on the disk.
-  void sync();
-
-  /// Calls sync() if there are new records, but at most once a second.
-  void sync_sometimes();
-
  private:
   [[noreturn]] void fail(const char* action) const;
 
   std::string name_;  // for messages
-  std::string path_;  // to which name_ leads
-  bool is_kept_;      // whether the file stays if the run ends here
   int file_;
   std::size_t bytes_ = 0;  // the size of the file
-  std::size_t synced_ = 0;
-  std::chrono::steady_clock::time_point last_sync_ = std::chrono::steady_clock::now();
 };
 
 /// Reads the records of a file, in order, up to the first one that is not a whole line.

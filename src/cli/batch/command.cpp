@@ -56,7 +56,7 @@ int batch(const Arguments& arguments) {
     print_error(concat("share ", shard.index, " of ", shard.count, " (", shard.source,
                        "): writing ", name));
   }
-  OutputFile output(name, input);
+  OutputFile output(name);
   const Engine engine(model, settings.model.engine);
   const ChatForm chat = chat_form_of(settings.model.places.config);
   const std::uint64_t hash =

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "base/fail.h"
@@ -75,35 +73,19 @@ std::string response_record_json(const RecordHead& head, int status, const Json&
   return line_of(record);
 }
 
-OutputFile::OutputFile(const std::string& name, const InputFile& input)
-    : name_(name), path_(link_target(path_of(name)).string()) {
-  std::error_code ignored;
-  is_kept_ = std::filesystem::exists(path_of(path_), ignored);
-  file_ = open_to_append(path_);
+OutputFile::OutputFile(const std::string& name)
+    : name_(name), file_(open_to_append(link_target(path_of(name)).string())) {
   if (file_ < 0) fail("written");
-  if (is_same_file(file_, input.descriptor())) {
-    reject(name_, " is the input, too: give another file to -o");
-  }
   if (!is_regular(file_)) {
     reject(name_, " is not a regular file, so the run could not be continued: give another -o");
   }
-  const Lock outcome = lock(file_);
-  if (outcome == Lock::held_by_another) {
+  if (!lock(file_)) {
     reject("another process is writing ", name_, ": wait until it ends, or give another -o");
   }
-  if (outcome == Lock::failed) {
-    print_error(concat("cannot lock ", name_, " (", reason_of(errno),
-                       "): make sure that no other process writes it"));
-  }
-  bytes_ = synced_ = size_of(file_);
-  if (bytes_ == 0) flush_directory_of(path_);
+  bytes_ = size_of(file_);
 }
 
-OutputFile::~OutputFile() {
-  close_file(file_);  // Windows does not remove an open file
-  std::error_code ignored;
-  if (!is_kept_) std::filesystem::remove(path_of(path_), ignored);
-}
+OutputFile::~OutputFile() { close_file(file_); }
 
 void OutputFile::fail(const char* action) const {
   reject_with_errno(concat(name_, ": cannot be ", action));
@@ -111,7 +93,7 @@ void OutputFile::fail(const char* action) const {
 
 void OutputFile::cut(std::size_t bytes) {
   if (size_of(file_) > bytes && !shorten(file_, bytes)) fail("shortened");
-  bytes_ = synced_ = bytes;
+  bytes_ = bytes;
 }
 
 void OutputFile::append(std::string_view record) {
@@ -121,21 +103,7 @@ void OutputFile::append(std::string_view record) {
     reject(name_, ": cannot be written: ", reason_of(reason),
            bytes_ == 0 ? "" : "; its records are complete, and the same command resumes there");
   }
-  is_kept_ = true;
   bytes_ += record.size();
-}
-
-void OutputFile::sync() {
-  is_kept_ = true;
-  if (bytes_ == synced_) return;
-  if (!flush_to_disk(file_)) fail("written");
-  synced_ = bytes_;
-  last_sync_ = std::chrono::steady_clock::now();
-}
-
-void OutputFile::sync_sometimes() {
-  if (bytes_ == synced_) return;
-  if (std::chrono::steady_clock::now() - last_sync_ >= std::chrono::seconds(1)) sync();
 }
 
 RecordReader::RecordReader(int file, const std::string& name)

@@ -37,15 +37,9 @@ void close_file(int file);
 
 [[nodiscard]] bool shorten(int file, std::size_t bytes);
 
-enum class Lock { taken, held_by_another, failed };
-
-/// Makes sure that no other process locks this file until it is closed.
-[[nodiscard]] Lock lock(int file);
-
-[[nodiscard]] bool flush_to_disk(int file);
-
-/// Makes sure that a new or renamed file is still in its directory after a power failure.
-void flush_directory_of(const std::string& name);
+/// Locks the file until it is closed, where the file system can. Returns false if another process
+/// has locked it.
+[[nodiscard]] bool lock(int file);
 
 // Signals.
 

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
 
 #include "cli/system/system.h"
 
@@ -75,27 +74,7 @@ bool shorten(int file, std::size_t bytes) {
   return ftruncate(file, static_cast<off_t>(bytes)) == 0;
 }
 
-Lock lock(int file) {
-  if (flock(file, LOCK_EX | LOCK_NB) == 0) return Lock::taken;
-  return errno == EWOULDBLOCK ? Lock::held_by_another : Lock::failed;
-}
-
-// On macOS, fsync() leaves the bytes in the cache of the disk, and F_FULLFSYNC does not, but not
-// all file systems know it.
-bool flush_to_disk(int file) {
-#ifdef F_FULLFSYNC
-  if (fcntl(file, F_FULLFSYNC) == 0) return true;
-#endif
-  return fsync(file) == 0;
-}
-
-void flush_directory_of(const std::string& name) {
-  const auto parent = std::filesystem::absolute(name).parent_path();
-  const int directory = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) return;
-  fsync(directory);
-  close(directory);
-}
+bool lock(int file) { return flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; }
 
 namespace {
 

@@ -20,24 +20,15 @@ namespace {
 
 HANDLE handle_of(int file) { return reinterpret_cast<HANDLE>(_get_osfhandle(file)); }
 
-// Sets errno as the C library does for this error of the system.
-void set_errno(const std::error_code& error) {
-  errno = error.category() == std::generic_category() ? error.value() : EINVAL;
-}
-
-// Returns `done`. If the system has reported an error, sets errno.
-bool checked(BOOL done) {
-  if (!done) set_errno(last_error());
-  return done != 0;
-}
-
 // The functions of the C library would not let others rename the file while it is open, and this
 // command itself does that.
 int open_file(const std::string& name, DWORD access, DWORD disposition, int flags) {
   const HANDLE file = CreateFileW(path_of(name).c_str(), access,
                                   FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
                                   disposition, FILE_ATTRIBUTE_NORMAL, nullptr);
-  if (!checked(file != INVALID_HANDLE_VALUE)) {
+  if (file == INVALID_HANDLE_VALUE) {
+    const std::error_code error = last_error();
+    errno = error.category() == std::generic_category() ? error.value() : EINVAL;
     std::error_code ignored;
     if (std::filesystem::is_directory(path_of(name), ignored)) errno = EISDIR;  // it was EACCES
     return -1;
@@ -112,22 +103,13 @@ bool shorten(int file, std::size_t bytes) {
 }
 
 // What Windows locks, others cannot even read. Therefore this locks a byte that no file reaches.
-Lock lock(int file) {
+bool lock(int file) {
+  constexpr DWORD kHow = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
   OVERLAPPED place = {};
   place.OffsetHigh = 0x40000000;
-  if (LockFileEx(handle_of(file), LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,
-                 &place)) {
-    return Lock::taken;
-  }
-  const DWORD error = GetLastError();
-  set_errno({static_cast<int>(error), std::system_category()});
-  const bool is_held = error == ERROR_LOCK_VIOLATION || error == ERROR_IO_PENDING;
-  return is_held ? Lock::held_by_another : Lock::failed;
+  if (LockFileEx(handle_of(file), kHow, 0, 1, 0, &place)) return true;
+  return GetLastError() != ERROR_LOCK_VIOLATION && GetLastError() != ERROR_IO_PENDING;
 }
-
-bool flush_to_disk(int file) { return checked(FlushFileBuffers(handle_of(file))); }
-
-void flush_directory_of(const std::string&) {}  // the file system keeps a journal of names
 
 namespace {
 
