@@ -31,10 +31,9 @@ struct Shard {
 };
 
 struct BatchSettings {
-  std::string input;   ///< "-": standard input
-  std::string output;  ///< as given; each share is written to its own file
-  bool lines = false;  ///< whether each line is a prompt as plain text
-  bool jsonl = false;  ///< whether each line is a JSON object; without both, the first line decides
+  std::string input;    ///< "-": standard input
+  std::string output;   ///< as given; each share is written to its own file
+  bool lines = false;   ///< whether each line is a prompt as plain text, whatever the first one is
   bool openai = false;  ///< whether OUT has answers in OpenAI's format
   bool tokens = false;  ///< prompts and texts are token ids
   Shard shard;

@@ -48,7 +48,7 @@ int batch(const Arguments& arguments) {
   const auto [model, draft] = load_models(settings.model);
   std::optional<Tokenizer> tokenizer;
   if (!settings.tokens) {
-    tokenizer = settings.lines ? load_tokenizer(settings.model) : find_tokenizer(settings.model);
+    tokenizer = find_tokenizer(settings.model);
     if (tokenizer) tokenizer->require_match(model.config());
   }
 

@@ -81,10 +81,7 @@ void read_body(json body, const BatchContext& of, BatchRequest& request) {
     context.max_prompts = 1;
     context.max_choices = GenerationConfig::kMaxSamples;
     if (!members.has("num_return_sequences")) body["num_return_sequences"] = settings.samples;
-    if (members.flag("echo").value_or(false)) {
-      reject_member("echo", "remove it, or give --format openai");
-    }
-    for (const char* const name : {"echo", "stream", "stream_options"}) body.erase(name);
+    for (const char* const name : {"stream", "stream_options"}) body.erase(name);
   }
   request.read = request.kind->read(body, context);
   auto* const completion = std::get_if<CompletionRequest>(&request.read);

@@ -52,8 +52,7 @@ class BatchRun {
   // A line that is being answered, or that waits to be scored, or that is complete and waits until
   // the lines before it are.
   struct Work {
-    RecordHead head;     // of the next record
-    std::size_t offset;  // the offset of the end of the line
+    RecordHead head;  // of the next record
     BatchRequest request;
     bool is_done;                               // whether only records are left to be written
     std::unique_ptr<Run> run = {};              // unless the line is scored or invalid
@@ -89,7 +88,6 @@ class BatchRun {
   std::deque<Work> work_;
   BatchSummary summary_;
   std::size_t first_offset_ = 0;  // the offset in the input at which this run began to write
-  std::size_t offset_ = 0;        // the offset in the input up to which there are records
   std::chrono::steady_clock::time_point shown_ = std::chrono::steady_clock::now();
 };
 
@@ -138,16 +136,8 @@ bool BatchRun::has_room() const {
 // Decides by the first line and the options what the lines are.
 void BatchRun::choose_format(const std::string& line) {
   const std::size_t begin = line.find_first_not_of(" \t\r");
-  if (begin == std::string::npos && !of_.settings.lines && !of_.settings.jsonl &&
-      !of_.settings.openai) {
-    reject(of_.input.name(), ": line 1: expected a prompt or a JSON object, found an empty line: ",
-           "remove it, or give --lines or --jsonl");
-  }
-  const bool is_object = begin != std::string::npos && line[begin] == '{';
-  is_plain_ = of_.settings.lines || (!of_.settings.jsonl && !of_.settings.openai && !is_object);
-  if (!is_plain_ || of_.tokenizer || of_.settings.tokens) return;
-  reject(of_.input.name(), ": line 1: expected a JSON object, as there is no tokenizer, found ",
-         quote(line, 40), ": give --tokenizer, or --tokens for lines of token ids");
+  const bool is_prompt = begin != std::string::npos && line[begin] != '{';
+  is_plain_ = of_.settings.lines || (!of_.settings.openai && is_prompt);
 }
 
 // Reads the next line and begins those of its texts that have no records yet. Returns false if
@@ -161,7 +151,7 @@ bool BatchRun::begin_line() {
   std::size_t written = 0;
   if (!records_.at_end()) written = records_.skip(head.line, head.id);
   if (!records_.at_end() && written == 0) refuse_records();
-  if (written != 0) first_offset_ = offset_ = lines_.offset();
+  if (written != 0) first_offset_ = lines_.offset();
   if (!records_.at_end()) {
     ++summary_.lines;
     return true;
@@ -179,7 +169,7 @@ bool BatchRun::begin_line() {
     return true;
   }
   const bool is_done = request.error != nullptr;
-  work_.push_back({head, lines_.offset(), std::move(request), is_done});
+  work_.push_back({head, std::move(request), is_done});
   begin_run(work_.back());
   return true;
 }
@@ -255,10 +245,7 @@ void BatchRun::score_some() {
 
 // Appends all records that are complete, up to the first one that is not.
 void BatchRun::write_finished() {
-  for (; !work_.empty() && write_records(work_.front()); work_.pop_front()) {
-    ++summary_.lines;
-    offset_ = work_.front().offset;
-  }
+  for (; !work_.empty() && write_records(work_.front()); work_.pop_front()) ++summary_.lines;
 }
 
 // Returns whether the line has all its records now.
@@ -314,7 +301,7 @@ void BatchRun::show(Progress& progress) {
   if (now - shown_ < std::chrono::milliseconds(200)) return;
   shown_ = now;
   const std::size_t bytes = of_.input.bytes();
-  show_place(progress, summary_.lines, offset_ - first_offset_,
+  show_place(progress, summary_.lines, lines_.offset() - first_offset_,
              bytes > first_offset_ ? bytes - first_offset_ : 0);
 }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kBatchExamples =
     R"(Each line of IN is a JSON object with a "prompt", or with "token_ids", and any options by
 HuggingFace's names; the options of the command line are the defaults. If the first line does not
-begin with {, each line is a prompt as plain text; --lines or --jsonl decide otherwise. IN may be -,
+begin with { and is not empty, or with --lines, each line is a prompt as plain text. IN may be -,
 which is standard input.
 
   {"prompt": "Once upon a time", "max_new_tokens": 50, "stop": ["\n\n"]}
@@ -59,8 +59,6 @@ Examples:
 
 void add_output_options(Options& options, BatchSettings& settings) {
   options.add_switch("--lines", settings.lines, "Each line is a prompt as plain text, not JSON");
-  options.add_switch("--jsonl", settings.jsonl, "Each line is a JSON object").excluded = {
-      "--lines"};
   options.add_switch("--tokens", settings.tokens,
                      "Read and write token ids alone; needs no tokenizer");
   options.add_choice("--format", "gpt2|openai",
@@ -87,8 +85,7 @@ void check_openai_format(const Options& options) {
 // model computes is not a part of it.
 std::uint64_t hash_of(const BatchSettings& settings) {
   const nlohmann::json all = {GPT2_VERSION_STRING, settings.defaults, settings.samples,
-                              settings.lines,      settings.jsonl,    settings.openai,
-                              settings.tokens};
+                              settings.lines,      settings.openai,   settings.tokens};
   std::string bytes;
   nlohmann::json::to_cbor(all, bytes);  // unlike dump(), takes texts that are not UTF-8
   return hash_bytes(bytes);
