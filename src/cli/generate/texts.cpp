@@ -36,13 +36,6 @@ std::uint64_t hash_of(std::uint64_t first, std::uint64_t second) {
   return (first ^ second) * kFnvPrime;
 }
 
-// Whether the text that is written to standard output is seen beside what is written to standard
-// error. What goes to a pipe is taken to be seen, because it often comes to the same terminal.
-bool text_is_seen() {
-  if (is_terminal(kStderr)) return !is_regular(kStdout);
-  return is_terminal(kStdout) || is_same_file(kStdout, kStderr);
-}
-
 // Writes the texts of a run to standard output in order, shows what the run does, and counts. A
 // plain text that is the only one appears while it is written, and others when they have ended.
 class TextsRun {
@@ -58,7 +51,6 @@ class TextsRun {
         prompt_(prompt),
         count_(request_.n),
         is_streamed_(request_.n == 1 && !request_.searches() && !settings.as_json),
-        shows_tokens_(!is_streamed_ || !text_is_seen()),
         on_token_(on_token) {}
 
   WrittenTexts write(const Engine& engine, Session* session);
@@ -92,7 +84,6 @@ class TextsRun {
   const std::string& prompt_;
   std::size_t count_;  // of the texts
   bool is_streamed_;
-  bool shows_tokens_;  // unless the text itself is seen as it is written
   const std::function<void()>& on_token_;
   std::string waiting_;  // the beginning of a text of which nothing has been written
   char last_ = '\0';     // the last character that was written
@@ -147,7 +138,7 @@ RunEvents TextsRun::events() {
     if (is_streamed_ && tokenizer_) write(piece.text);
     if (is_streamed_ && !tokenizer_) write(*piece.token);
     if (!piece.token) return true;
-    if (shows_tokens_) progress("writing").show(counted(++tokens_, "token"));
+    if (!is_streamed_) progress("writing").show(counted(++tokens_, "token"));
     on_token_();
     return true;
   };

@@ -21,7 +21,6 @@ void close_file(int file);
 
 [[nodiscard]] bool is_terminal(int file);
 [[nodiscard]] bool is_regular(int file);
-[[nodiscard]] bool is_same_file(int file, int other);
 
 /// Returns the size of a regular file.
 [[nodiscard]] std::size_t size_of(int file);

@@ -44,11 +44,6 @@ bool is_terminal(int file) { return isatty(file) != 0; }
 
 bool is_regular(int file) { return S_ISREG(status_of(file).st_mode); }
 
-bool is_same_file(int file, int other) {
-  const struct stat one = status_of(file), two = status_of(other);
-  return one.st_dev == two.st_dev && one.st_ino == two.st_ino;
-}
-
 std::size_t size_of(int file) { return static_cast<std::size_t>(status_of(file).st_size); }
 
 bool has_input(int file, int milliseconds) {

@@ -57,14 +57,6 @@ bool is_terminal(int file) {
 
 bool is_regular(int file) { return GetFileType(handle_of(file)) == FILE_TYPE_DISK; }
 
-bool is_same_file(int file, int other) {
-  BY_HANDLE_FILE_INFORMATION one = {}, two = {};
-  return GetFileInformationByHandle(handle_of(file), &one) &&
-         GetFileInformationByHandle(handle_of(other), &two) &&
-         one.dwVolumeSerialNumber == two.dwVolumeSerialNumber &&
-         one.nFileIndexHigh == two.nFileIndexHigh && one.nFileIndexLow == two.nFileIndexLow;
-}
-
 std::size_t size_of(int file) {
   const std::int64_t size = _filelengthi64(file);
   return size < 0 ? 0 : static_cast<std::size_t>(size);
