@@ -173,13 +173,14 @@ TEST_CASE("/set changes an option") {
   CHECK(letters("/set ignore_eos true\n/set ignore_eos false\n/set ignore_eos\nab\n") == "cde\n");
 }
 
-TEST_CASE("/set stop takes texts in quotes, with the escapes of JSON") {
-  CHECK(letters("/set stop \"e\" \"d\"\nab\n") == "c\n");
+TEST_CASE("/set stop takes a text, or JSON with its escapes") {
+  CHECK(letters("/set stop [\"e\", \"d\"]\nab\n") == "c\n");
   CHECK(letters("/set stop \"e\"\n/set stop \"x\"\nab\n") == "cde\n");  // replaced
-  CHECK(letters("/set stop \\u0065\nab\n") == "cd\n");
+  CHECK(letters("/set stop \"\\u0065\"\nab\n") == "cd\n");
+  CHECK(letters("/set stop \\n\nab\n") == "cde\n");
   CHECK(letters("/set stop \"z \"\nx\n") == "y\n");
-  for (const std::string value : {"\"Tom", "Tom\\x", "\"Tom\" 5", "a\"b"}) {
-    check_refused("/set stop " + value + "\n", "", {"stop: expected", value});
+  for (const std::string value : {"\"Tom", "\"Tom\" 5", "[\"Tom\", 5]", "{\"a\": 1}", "[[[[[[[["}) {
+    check_refused("/set stop " + value + "\n", "", {"stop: "});
   }
 }
 
@@ -200,9 +201,9 @@ TEST_CASE("an invalid line is refused, and ends a talk that is read from a file"
       {"/load " + novel, {novel, "is not the state of a session"}},
       {"/set top-q 1", {"'top-q'", "/set"}},
       {"/unset top-q", {"'top-q'"}},
-      {"/set top-k x", {"top_k", "0 to 1000000000", "'x'"}},
-      {"/set top_k " + std::string(2 << 20, 'x'), {"xxx...'"}},
-      {"/set keep 1000000001", {"keep", "0 to 1000000000", "'1000000001'"}},
+      {"/set top-k x", {"top_k", "0 to 1000000000", "\"x\""}},
+      {"/set top_k " + std::string(2 << 20, 'x'), {"top_k", "\"xxx"}},
+      {"/set keep 1000000001", {"keep", "0 to 1000000000", "found 1000000001"}},
       {"/set suppress_tokens 257", {"suppress_tokens", "257", "0 to 256"}}};
   for (const auto& [line, facts] : cases) check_refused(line + "\n", "", facts);
   check_refused("ab\n/save " + novel + "\n", "cde\n", {novel, "is not the state of a session"});
@@ -315,7 +316,7 @@ TEST_CASE("/set alone lists the options, and marks those that were set") {
   CHECK(defaults.find("\n* t") == std::string::npos);
   const std::string changed = list(
       "/set stop \"x y\"\n/set stop z\n/set temperature 1.5\n/set temperature 0.8\n"
-      "/set logit_bias 1=1\n/set logit_bias 5=1 6=-2\n",
+      "/set logit_bias 1=1\n/set logit_bias {\"5\": 1, \"6\": -2}\n",
       {"-t", "1", "--top-k", "7"});
   CHECK(has(changed, "* top_k", "7"));
   CHECK(has(changed, "* stop", R"(["z"])"));

@@ -53,8 +53,8 @@ command; to begin a text with a slash, type two:
 
 constexpr const char* kAfterCommands =
     R"(
-/set stop \n ends each answer before its first line break. Several texts are in quotes, such as
-/set stop "\n" "Tom:". They replace those that were set before.)";
+/set stop \n ends each answer before its first line break. A value may also be JSON, such as
+/set stop ["\n", "Tom:"]. It replaces what was set before.)";
 
 constexpr const char* kBlanks = " \t";
 

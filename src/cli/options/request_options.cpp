@@ -1,12 +1,11 @@
 #include "cli/options/request_options.h"
 
 #include <algorithm>
-#include <iterator>
-#include <sstream>
 #include <type_traits>
 #include <vector>
 
 #include "base/fail.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/terminal/console.h"
 #include "generate/options/option_codec.h"
@@ -47,13 +46,26 @@ void for_each_default(const Visitor& visit) {
   visit(kBadWords, Json::array());
 }
 
-// Sets the member of a row to a word or, if it is a list, adds the word to it. Returns false, and
-// may change the member, if the word is no value of the option.
+// Returns the text with the escapes \n, \t and \\ replaced by what they mean.
+std::string unescaped(const std::string& text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char next = text[i] == '\\' && i + 1 < text.size() ? text[i + 1] : '\0';
+    const bool is_escape = next == 'n' || next == 't' || next == '\\';
+    result += next == 'n' ? '\n' : next == 't' ? '\t' : is_escape ? '\\' : text[i];
+    if (is_escape) ++i;
+  }
+  return result;
+}
+
+// Puts a word of the command line into the member of a row or, if it is a list, adds it to the
+// list.
 template <class Row>
-bool add_word(nlohmann::json& request, const Row& field, const std::string& word) {
+void put_word(nlohmann::json& request, const Row& field, const std::string& word) {
   using Codec = OptionCodec<typename Row::Value>;
+  const bool has_escapes = std::string_view(field.name) == "stop";
   nlohmann::json& member = request[field.name];
-  nlohmann::json value = Codec::parse(word);
+  nlohmann::json value = Codec::parse(has_escapes ? unescaped(word) : word);
   if (!Codec::form(field.range).is_list) {
     member = std::move(value);
   } else if (value.is_object()) {
@@ -61,8 +73,6 @@ bool add_word(nlohmann::json& request, const Row& field, const std::string& word
   } else {
     member.push_back(std::move(value));
   }
-  typename Row::Value read = {};
-  return Codec::read(member, field.range, read);
 }
 
 // Adds the option of a row, which puts the member into the request. The help shows the default
@@ -70,14 +80,17 @@ bool add_word(nlohmann::json& request, const Row& field, const std::string& word
 template <class Row>
 Option& add_row(Options& options, const Row& field, const Json& by_default,
                 nlohmann::json& request) {
-  const OptionForm form = OptionCodec<typename Row::Value>::form(field.range);
+  using Codec = OptionCodec<typename Row::Value>;
+  const OptionForm form = Codec::form(field.range);
   const std::string name = option_name(field.name);
   std::string help = field.help;
   const std::string& value = by_default.text();
   if (form.word == "N" && value != "null") help += concat(" (default ", value, ")");
   if (form.is_list) help += "; may be repeated";
   const auto set = [=, &request](const std::string& word) {
-    if (add_word(request, field, word)) return;
+    put_word(request, field, word);
+    typename Row::Value read = {};
+    if (Codec::read(request[field.name], field.range, read)) return;
     throw UsageError(name, "expected " + form.text + ", found " + quote(word));
   };
   const std::string names = name == "--max-new-tokens" ? "-n," + name : name;
@@ -93,18 +106,6 @@ void add_fields(Options& options, OptionRole role, json& request, std::string_vi
   });
 }
 
-// Returns the text with the escapes \n, \t and \\ replaced by what they mean.
-std::string unescaped(const std::string& text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char next = text[i] == '\\' && i + 1 < text.size() ? text[i + 1] : '\0';
-    const bool is_escape = next == 'n' || next == 't' || next == '\\';
-    result += next == 'n' ? '\n' : next == 't' ? '\t' : is_escape ? '\\' : text[i];
-    if (is_escape) ++i;
-  }
-  return result;
-}
-
 // Calls visit(field) for the option with this name that /set can change.
 template <class Visitor>
 void with_row(const std::string& name, const Visitor& visit) {
@@ -117,32 +118,6 @@ void with_row(const std::string& name, const Visitor& visit) {
     visit(field);
   });
   if (!is_found) reject("no option ", quote(name), ": /set lists the options");
-}
-
-// Returns the texts in a value: strings of JSON or, without quotes, one text, which may have the
-// same escapes, such as \\n.
-std::vector<std::string> texts_in(const char* option, const std::string& value) {
-  std::istringstream stream(value.starts_with('"') ? value : '"' + value + '"');
-  std::vector<std::string> texts;
-  try {
-    for (json text; (stream >> std::ws).peek() != EOF;) {
-      stream >> text;
-      texts.push_back(text.get<std::string>());
-    }
-    return texts;
-  } catch (const json::exception&) {
-    reject(option, ": expected texts in quotes such as \"\\n\" \"Tom:\", found ", quote(value));
-  }
-}
-
-// Returns the words of a value, each of which add_word() takes.
-std::vector<std::string> words_in(const char* option, const OptionForm& form,
-                                  const std::string& value) {
-  if (!form.is_list) return {form.word.empty() && value.empty() ? "true" : value};
-  if (form.word == "TEXT") return texts_in(option, value);
-  std::istringstream words(value);
-  std::vector<std::string> list(std::istream_iterator<std::string>(words), {});
-  return list.empty() ? std::vector<std::string>{""} : list;
 }
 
 }  // namespace
@@ -184,7 +159,6 @@ void add_writing_options(Options& options, json& request, bool of_one_text) {
   Option& stop = options.at("--stop");
   stop.excluded = {"--tokens"};
   stop.help += "; \\n, \\t and \\\\ mean a line break, a tab and a backslash";
-  stop.set = [set = stop.set](const std::string& text) { set(unescaped(text)); };
   options.at("--keep").needed = "--overflow";
   options.at("--ignore-eos").excluded = {"--min-new-tokens", "--min-length",
                                          "--exponential-decay-length-penalty"};
@@ -252,16 +226,13 @@ void refuse_request(const RequestError& error, const json& given) {
 
 void set_option(json& request, const std::string& name, const std::string& value) {
   with_row(name, [&](const auto& field) {
-    if (name == "seed" && value == "random") {
-      request["seed"] = value;
-      return;
-    }
-    const OptionForm form =
-        OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>::form(field.range);
-    json changed = json::object();  // the values of a list replace those before
-    for (const std::string& word : words_in(field.name, form, value)) {
-      if (add_word(changed, field, word)) continue;
-      reject(field.name, ": expected ", form.text, ", found ", quote(word));
+    using Codec = OptionCodec<typename std::remove_cvref_t<decltype(field)>::Value>;
+    json changed = json::object();
+    if (value.find_first_of("[{\"") == 0) {
+      changed[field.name] = std::move(parse_json(value, field.name).root);
+    } else {
+      const bool is_switch = Codec::form(field.range).word.empty();
+      put_word(changed, field, is_switch && value.empty() ? "true" : value);
     }
     merge_request(request, changed);
   });

@@ -55,9 +55,9 @@ auto read_arguments(const nlohmann::json& given, const Read& read) -> decltype(r
 // the names of the table in gpt2/option_fields.h, such as top_k, which may also be written as
 // top-k.
 
-/// Puts an option into the request. A switch may have the value "". A list takes all its values at
-/// once; texts may be strings of JSON, such as "\n" "Tom:". Throws Error for a name that is
-/// unknown, and for a value that the option cannot have.
+/// Puts an option into the request: a word as on the command line ("" is that of a switch) or, if
+/// the value begins with a bracket or a quote, JSON, such as ["\n", "Tom:"]. Throws Error for a
+/// name that is unknown and for a value that is not JSON.
 void set_option(nlohmann::json& request, const std::string& name, const std::string& value);
 
 /// Throws Error for a name that is unknown.
