@@ -338,6 +338,7 @@ static void test_json(void) {
   REFUSED(gpt2_embed(model, NULL, &text, 1, json, NULL, NULL, vector), name)
   EMBED_WITH("{\"pooling\": \"max\"}", "mean or last");
   EMBED_WITH("{\"layer\": 1.5}", "1.5");
+  EMBED_WITH("{\"layer\": 18446744073709551615}", "18446744073709551615");  // not -1
   REFUSED_NEW(sampler, gpt2_sampler_new("{\"temprature\": 1}", 3, NULL, NULL, &sampler),
               "temprature");
 #define SCHEDULER_WITH(json, name) \
