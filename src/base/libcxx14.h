@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -29,15 +30,27 @@ unique_ptr<T> make_unique_for_overwrite(size_t count) {
   return unique_ptr<T>(new remove_extent_t<T>[count]);
 }
 
-// The fewest digits that read back as the same number.
-template <floating_point Number>
-to_chars_result to_chars(char* begin, char* end, Number value) {
-  int length = 0;
-  for (int digits = 1; digits <= 17; ++digits) {
-    length = snprintf(begin, static_cast<size_t>(end - begin), "%.*g", digits, double(value));
-    if (static_cast<Number>(strtod(begin, nullptr)) == value || value != value) break;
+// Writes the fewest digits that read back as the same number, in the shorter of two forms: 100,
+// 1e+20. One function for both types makes the module smaller.
+inline to_chars_result write_number(char* begin, char* end, double value, bool is_float) {
+  char scientific[32];
+  int length = 0, decimals = 0;
+  for (; decimals < 17; ++decimals) {
+    length = snprintf(scientific, sizeof scientific, "%.*e", decimals, value);
+    const double found = strtod(scientific, nullptr);
+    if ((is_float ? static_cast<float>(found) : found) == value) break;
   }
-  return {begin + length, errc()};
+  const char* const exponent = strchr(scientific, 'e');
+  if (exponent != nullptr) decimals = max(0, decimals - atoi(exponent + 1));
+  const int fixed = snprintf(begin, static_cast<size_t>(end - begin), "%.*f", decimals, value);
+  if (fixed <= length) return {begin + fixed, errc()};
+  return {std::copy(scientific, scientific + length, begin), errc()};
+}
+inline to_chars_result to_chars(char* begin, char* end, float value) {
+  return write_number(begin, end, value, true);
+}
+inline to_chars_result to_chars(char* begin, char* end, double value) {
+  return write_number(begin, end, value, false);
 }
 
 namespace ranges {

@@ -241,7 +241,10 @@ class OneRequestTest(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("node") and SITE.exists(), "needs Node, and tools/web.sh")
     def test_wasm(self):
-        self.check(list(from_wasm(self.requests)))
+        answers = list(from_wasm(self.requests))
+        self.check(answers)
+        self.assertEqual(answers[len(RIGHT)],
+                         "temperature: expected 0 or a number from 1e-06 to 100, found -1")
 
 
 support.main()
