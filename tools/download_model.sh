@@ -58,7 +58,7 @@ look() {
     000:*) fail "cannot reach $origin: $error; check the network, HF_ENDPOINT and the proxy" ;;
     *) fail "$1: the hub answered with status $status; try again later" ;;
   esac
-  [[ "$size" =~ ^(0|[1-9][0-9]{0,14})$ && "$hash" =~ ^([0-9a-f]{40}|[0-9a-f]{64})$ &&
+  [[ "$size" =~ ^(0|[1-9][0-9]{0,14})$ && "$hash" =~ ^[A-Za-z0-9_-]{1,128}$ &&
     "$commit" =~ ^[0-9a-f]{40}$ ]] ||
     fail "$1: $origin does not report the file's commit, size and hash, as a hub of models does"
 }
@@ -76,12 +76,13 @@ expand() {
 }
 
 # Returns whether a file has the hash of the last `look`. The hub's hash of a large file is SHA-256,
-# and that of a small one is git's.
+# and that of a small one is git's. A mirror may have an ETag of its own; then the size counts.
 is_right() {
   [[ -f "$1" ]] || return
   case "${#hash}" in
     64) sha256sum <"$1" ;;
     40) { printf 'blob %s\0' "$size" && cat "$1"; } | sha1sum ;;
+    *) [[ "$(wc -c <"$1")" -ne "$size" ]] || echo "$hash " ;;
   esac | grep -q "^$hash "
 }
 
