@@ -6,10 +6,8 @@ let opening;  // the model, when it has been loaded
 // How much of a file of the model is there.
 const loading = make("progress", { "aria-label": "Loading the model", hidden: "" });
 byId("status").after(loading);
-function showLoading({ loaded, total }) {
-  loading.hidden = false;
-  Object.assign(loading, { max: total, value: loaded });
-}
+const showLoading = ({ loaded, total }) =>
+  Object.assign(loading, { hidden: false, max: total, value: loaded });
 
 // Returns the model: the bundled one, unless there is one. After a failure, the next call tries
 // again.

@@ -10,6 +10,12 @@ export class Gpt2Error extends Error {
 
 export const fail = (message, rest) => { throw new Gpt2Error({ message, ...rest }); };
 
+// Waits for a promise, and says what broke.
+export const told = (promise, what, signal) => promise.catch((error) => {
+  signal?.throwIfAborted();
+  fail(`${what}: ${error.cause?.message ?? error.message}`);
+});
+
 // A module of Node. Bundlers do not see this import, and leave it.
 export const node = (name) => import(/* @vite-ignore */ /* webpackIgnore: true */ "node:" + name);
 export const isNode = globalThis.process?.versions?.node !== undefined;
@@ -40,16 +46,24 @@ export async function bytesOf(stream) {
 
 const fileOf = (name, bytes) => ({ name, size: bytes.length, stream: () => [bytes] });
 
+// Returns the file at a path, or a URL of one, in Node. null if there is none.
+async function onDisk(path, name) {
+  const { createReadStream, promises } = await node("fs");
+  const found = await promises.stat(path).catch(() => null);
+  const stream = () => createReadStream(path, { highWaterMark: 1 << 20 });
+  return found?.isFile() ? { name, size: found.size, stream } : null;
+}
+
 // -- What is kept ---------------------------------------------------------------------------------
 // A store finds the stream of { url, name, etag, size, commit }, or keeps one: { write(), close(),
-// abort() }. It has the last list of a model whose files it all has for those who are offline.
+// abort() }. For those who are offline, it has the files of the last list that it has all of.
 
 // The browser's, which has the file of an address once. Only secure pages have it.
 async function browserStore() {
   const cache = await caches.open("gpt2-cpp");
   const keyOf = ({ url, etag }) => `${url}?etag=${encodeURIComponent(etag)}`;
   return {
-    list: async (url) => (await cache.match(url))?.json(),
+    offline: async (url, listed) => listed(await (await cache.match(url)).json()),
     keepList: (url, list) => cache.put(url, new Response(JSON.stringify(list))),
     async find(file) {
       const answer = await cache.match(keyOf(file));
@@ -73,8 +87,8 @@ async function browserStore() {
 
 // HuggingFace's directory, in which gpt2 -m and Python find the model, too.
 async function hubStore(model, revision) {
-  const [{ createReadStream }, fs, { dirname, join, relative }, { homedir }, crypto] =
-    await Promise.all(["fs", "fs/promises", "path", "os", "crypto"].map(node));
+  const [fs, { dirname, join, relative }, { homedir }, crypto] =
+    await Promise.all(["fs/promises", "path", "os", "crypto"].map(node));
   const { HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME, XDG_CACHE_HOME, ...others } = process.env;
   const home = HF_HOME || join(XDG_CACHE_HOME || join(homedir(), ".cache"), "huggingface");
   const hub = (HF_HUB_CACHE || HUGGINGFACE_HUB_CACHE || join(home, "hub"))
@@ -84,38 +98,33 @@ async function hubStore(model, revision) {
   const ref = join(folder, "refs", revision);
   const at = ({ commit, name }) => join(folder, "snapshots", commit, name);
   const blobOf = ({ etag }) => join(folder, "blobs", etag);
-  const sizeOf = (path) => fs.stat(path).then(({ size }) => size, () => null);
-  const other = (path) => `${path}.${crypto.randomUUID()}.incomplete`;
+  const partOf = (path) => `${path}.${crypto.randomUUID()}.incomplete`;
   async function link(file) {
-    const made = other(at(file));
+    const made = partOf(at(file));
     await fs.mkdir(dirname(made), { recursive: true });
     await fs.symlink(relative(dirname(made), blobOf(file)), made);
     await fs.rename(made, at(file));
   }
   return {
-    async list() {
+    async offline() {
       const commit = (await fs.readFile(ref, "utf8")).trim();
-      const files = (await fs.readdir(at({ commit, name: "." }))).map(async (name) =>
-        [name, { size: await sizeOf(at({ commit, name })), etag: "kept" }]);
-      const found = (await Promise.all(files)).filter(([, { size }]) => size !== null);
-      return { commit, files: Object.fromEntries(found) };
+      return (name) => onDisk(at({ commit, name }), name);
     },
     async keepList(url, { commit }) {
       await fs.mkdir(dirname(ref), { recursive: true });
       await fs.writeFile(ref, commit);
     },
     async find(file) {
-      let path = at(file);
-      if (await sizeOf(path) !== file.size) {
-        path = blobOf(file);  // of another commit
-        if (await sizeOf(path) !== file.size) return null;
-        await link(file).catch(() => {});
-      }
-      return createReadStream(path, { highWaterMark: 1 << 20 });
+      const own = await onDisk(at(file));
+      if (own?.size === file.size) return own.stream();
+      const other = await onDisk(blobOf(file));  // perhaps of another commit
+      if (other?.size !== file.size) return null;
+      await link(file).catch(() => {});
+      return other.stream();
     },
     async keep(file) {
       const blob = blobOf(file);
-      const part = other(blob);
+      const part = partOf(blob);
       const isGit = file.etag.length === 40;  // a small file has git's hash
       const hash = crypto.createHash(isGit ? "sha1" : "sha256");
       if (isGit) hash.update(`blob ${file.size}\0`);
@@ -130,10 +139,7 @@ async function hubStore(model, revision) {
           await fs.rename(part, blob);
           await link(file);
         },
-        async abort() {
-          await out.close();
-          await fs.rm(part);
-        },
+        abort: () => out.close().finally(() => fs.rm(part)),
       };
     },
   };
@@ -146,22 +152,19 @@ async function* keeping(parts, file, store) {
     store.lacks = true;
     console.warn(`gpt2: ${file.name} is not kept: ${error.message}`);
   };
-  let kept = await store.keep(file).catch(goOn);
+  const kept = await store.keep(file).catch(goOn);
   let size = 0;
+  let broken;
   try {
     for await (const part of partsOf(parts)) {
       size += part.length;
-      await kept?.write(part).catch((error) => {
-        kept.abort().catch(() => {});
-        kept = goOn(error);
-      });
+      if (!broken) await kept?.write(part).catch((error) => { broken = error; });
       yield part;
     }
     if (size !== file.size) fail(`cut off: expected ${file.size} bytes, found ${size}`);
-    await kept?.close().catch(goOn);
-    kept = undefined;
+    await (broken ? goOn(broken) : kept?.close().catch(goOn));
   } finally {
-    await kept?.abort().catch(() => {});
+    await kept?.abort().catch(() => {});  // has no effect on what is closed
   }
 }
 
@@ -170,41 +173,32 @@ async function* keeping(parts, file, store) {
 // Returns the file at a URL, or null if there is none. Asks no server for a file with an ETag that
 // the store has.
 export async function fileAt(url, name, { signal, store, key = url.href, ...listed } = {}) {
-  if (url.protocol === "file:") {
-    const { createReadStream, promises } = await node("fs");
-    const found = await promises.stat(url).catch(() => null);
-    const stream = () => createReadStream(url, { highWaterMark: 1 << 20 });
-    return found?.isFile() ? { name, size: found.size, stream } : null;
-  }
-  const { etag } = listed;
+  if (url.protocol === "file:") return onDisk(url, name);
   const file = { url: key, name, ...listed };
-  let found = etag && await store?.find(file);
+  let found = file.etag && await store?.find(file);
   if (!found) {
-    const answer = await fetch(url, { signal }).catch((error) => {
-      signal?.throwIfAborted();
-      fail(`${name}: ${error.cause?.message ?? error.message}`);
-    });
+    const answer = await told(fetch(url, { signal }), name, signal);
     const { ok, status, headers } = answer;
-    if (status === 429 || status >= 500) fail(`${name}: the server's status is ${status}`);
     // Some servers answer with their first page instead of 404.
-    if (!ok || headers.get("Content-Type")?.startsWith("text/html")) {
-      return etag ? fail(`${name}: expected the file, which the hub lists, found `
-        + (ok ? "an HTML page" : `status ${status}`)) : null;
+    const isPage = headers.get("Content-Type")?.startsWith("text/html");
+    const wrong = ok ? isPage && "an HTML page" : `status ${status}`;
+    if (wrong && (file.etag || status === 429 || status >= 500)) {
+      fail(`${name}: expected a file, found ${wrong}`);
     }
+    if (wrong) return null;
     file.size ??= Number(headers.get("Content-Length"));
     const hasSize = headers.has("Content-Length") && !headers.has("Content-Encoding");
-    file.etag ??= hasSize ? headers.get("ETag") : null;
-    found = file.etag && !etag && await store?.find(file);
+    if (!file.etag) {
+      file.etag = hasSize && headers.get("ETag");
+      found = file.etag && await store?.find(file);
+    }
     if (found) answer.body.cancel();
     else found = store && file.etag ? keeping(answer.body, file, store) : answer.body;
     // stream() refers to the answer, because Node cancels the body of an answer that it collects.
     file.answer = answer;
   }
   if (isWeights(name)) return { ...file, stream: () => found };
-  return fileOf(name, await bytesOf(found).catch((error) => {
-    signal?.throwIfAborted();
-    fail(`${name}: ${error.cause?.message ?? error.message}`);
-  }));
+  return fileOf(name, await told(bytesOf(found), name, signal));
 }
 
 // The loader's order, and its files beside the weights.
@@ -242,12 +236,8 @@ async function* gather(at) {
   fail(`no weights are there: expected ${kWeights.slice(0, -1).join(", ")} or ${kWeights.at(-1)}`);
 }
 
-// Asks the hub for the files of a model: { commit, files: { NAME: { size, etag } } }.
-async function listOf(hub, url, signal) {
-  const answer = await fetch(url, { signal }).catch((error) => {
-    signal?.throwIfAborted();
-    fail(`${hub} cannot be reached: ${error.cause?.message ?? error.message}`, { code: "offline" });
-  });
+// Reads the hub's list of the files of a model: { commit, files: { NAME: { size, etag } } }.
+async function listIn(answer, hub, signal) {
   if ([401, 403, 404].includes(answer.status)) {
     fail(`${hub} has no such model, or not this revision, or it is gated or private`);
   }
@@ -261,10 +251,9 @@ async function listOf(hub, url, signal) {
     if (isHash(sha) && files.every(isRight)) {
       return { commit: sha, files: Object.fromEntries(files) };
     }
-  } catch {
-    signal?.throwIfAborted();
-  }
-  return fail(`${url}: expected a commit, and the size and hash of each file`);
+  } catch { /* a page, or another object */ }
+  signal?.throwIfAborted();
+  return fail(`${answer.url}: expected a commit, and the size and hash of each file`);
 }
 
 // Without a store, nothing is kept: an unsafe page has none, for one.
@@ -282,18 +271,16 @@ async function* inHub(model, { revision = "main", cache = true, signal }) {
     ? await storeOf(isNode ? hubStore(model, `${revision}`) : browserStore(), model) : undefined;
   const branch = encodeURIComponent(revision);
   const url = `${hub}/api/models/${model}/revision/${branch}?blobs=true`;
-  const list = await listOf(hub, url, signal).catch(async (error) => {
-    const kept = error.code === "offline" && await store?.list(url).catch(() => null);
-    if (!kept) throw error;
-    return kept;
-  });
-  const { commit, files } = list;
   const addressOf = (version, name) => `${hub}/${model}/resolve/${version}/${name}`;
-  yield* gather(async (name) => Object.hasOwn(files, name)
+  const listed = ({ commit, files }) => async (name) => Object.hasOwn(files, name)
     ? fileAt(new URL(addressOf(commit, name)), name,
       { ...files[name], commit, key: addressOf(branch, name), store, signal })
-    : null);
-  if (!store?.lacks) await store?.keepList(url, list).catch(() => {});
+    : null;
+  const online = told(fetch(url, { signal }), `${hub} cannot be reached`, signal);
+  const list = await online.then((answer) => listIn(answer, hub, signal), () => null);
+  const at = list ? listed(list) : await store?.offline(url, listed).catch(() => null);
+  yield* gather(at ?? await online);
+  if (list && !store?.lacks) await store?.keepList(url, list).catch(() => {});
 }
 
 // Gives the files of the URL of a folder.
