@@ -6,8 +6,8 @@
 //   const [story] = await model.generate({ prompt: "Once upon a time" });
 //   console.log(story.text);
 
-import { Gpt2Error, bytesOf, fail, fileAt, filesOf, isAddress, isNode, node, partsOf, urlOf }
-  from "./files.mjs";
+import { Gpt2Error, bytesOf, fail, fileAt, filesOf, isAddress, isNode, node, partsOf, told,
+  urlOf } from "./files.mjs";
 
 export { Gpt2Error };
 
@@ -29,10 +29,9 @@ function jsonOf(request) {
   try {
     return JSON.stringify(request, function (name, value) {
       if (this === request) option = name;
-      if (ArrayBuffer.isView(value)) return [...value];
-      const isLost = ["function", "symbol", "bigint"].includes(typeof value);
-      if (!isLost && (typeof value !== "number" || Number.isFinite(value))) return value;
-      return refuse(isLost ? typeof value : value);
+      if (typeof value === "number" && !Number.isFinite(value)) refuse(value);
+      if (["function", "symbol", "bigint"].includes(typeof value)) refuse(typeof value);
+      return ArrayBuffer.isView(value) ? [...value] : value;
     });
   } catch (error) {  // of a circle, for one
     if (error instanceof Gpt2Error) throw error;
@@ -111,111 +110,52 @@ const kLoadOptions = ["name", "dtype", "tokenizer", "revision", "cache", "onProg
 
 class Model extends Requests {
   #wasm;
-  #model;
 
   async open(source, options) {
     check(options, kLoadOptions, "the options of a model");
-    const { name = "gpt2", dtype = "stored", tokenizer = true, signal } = options;
+    const { name = "gpt2", tokenizer = true, signal } = options;
+    const dtype = `${options.dtype ?? "stored"}`;
     this.#wasm = await instantiate();
     // An adapter is merged with floats.
     const quantizes = /^int[48]$/.test(dtype)
       && !Object.hasOwn(Object(source), "adapter_config.json");
-    const files = [];
     for await (const file of filesOf(source, options)) {
-      const isStream = quantizes && /^model(\.\w+)?\.safetensors$/.test(file.name);
-      const read = isStream ? this.#quantize(file, `${dtype}`, options) : this.#read(file, options);
-      files.push({ name: file.name, ...await read.catch((error) => {
-        signal?.throwIfAborted();
-        fail(`${file.name}: ${error.message}`);
-      }) });
+      const isQuantized = quantizes && /^model(\.\w+)?\.safetensors$/.test(file.name);
+      await told(this.#take(file, isQuantized ? dtype : "", options), file.name, signal);
     }
-    this.#model = this.#call("open",
-      JSON.stringify({ name: `${name}`, dtype: `${dtype}`, tokenizer: !!tokenizer, files }));
+    this.#call("open", JSON.stringify({ name: `${name}`, dtype, tokenizer: !!tokenizer }));
     return this;
   }
 
-  // Gives the parts of a file, and tells how much of it is there.
-  async *#partsOf(file, { onProgress, signal }) {
+  // Gives a file to the module, which quantizes its weights as they arrive if there is a dtype.
+  async #take(file, dtype, { onProgress, signal }) {
+    const { name, size } = file;
+    if (size >= 2 ** 32) fail("not enough memory");
+    this.#call("file", JSON.stringify({ name, size, dtype }));
     let loaded = 0;
     for await (const part of partsOf(file.stream())) {
-      yield part;
+      for (let begin = 0; begin < part.length; begin += 1 << 20) {
+        this.#call("add", part.subarray(begin, begin + (1 << 20)));
+      }
       loaded += part.length;
-      onProgress?.({ file: file.name, loaded, total: Math.max(file.size, loaded) });
+      onProgress?.({ file: name, loaded, total: Math.max(size, loaded) });
       signal?.throwIfAborted();
     }
   }
 
-  // Quantizes a file of weights part by part, and returns where the result is.
-  async #quantize(file, dtype, options) {
-    const stream = this.#call("stream", dtype);
-    const room = 1 << 20;
-    const address = this.#allocate(room);
-    for await (const whole of this.#partsOf(file, options)) {
-      for (let begin = 0; begin < whole.length; begin += room) {
-        const part = whole.subarray(begin, begin + room);
-        this.#bytes(address, part.length).set(part);
-        this.#call("add", stream, address, part.length);
-      }
-    }
-    this.#wasm.gpt2_web_release(address);
-    this.#call("finish", stream);
-    return JSON.parse(this.#text());
-  }
+  #bytes(at, size) { return new Uint8Array(this.#wasm.memory.buffer, at >>> 0, size); }
 
-  // Reads a file to memory, where it stays, and returns where it is.
-  async #read(file, options) {
-    let room = 0;
-    let address = 0;
-    let end = 0;
-    for await (const part of this.#partsOf(file, options)) {
-      const begin = end;
-      end += part.length;
-      if (end > room) {
-        const before = address;
-        room = Math.max(end, begin === 0 ? file.size : Math.ceil(end * 1.5));
-        address = this.#allocate(room);
-        this.#bytes(address, begin).set(this.#bytes(before, begin));
-        this.#wasm.gpt2_web_release(before);
-      }
-      this.#bytes(address + begin, part.length).set(part);
-    }
-    return { address, size: end };
-  }
-
-  #allocate(size) {
-    const bytes = Math.ceil((size + 1) / 64) * 64;
-    const address = bytes < 2 ** 32 && this.#wasm.gpt2_web_allocate(bytes) >>> 0;
-    return address || fail("not enough memory");
-  }
-
-  #bytes(address, size) {
-    return new Uint8Array(this.#wasm.memory.buffer, address, size);
-  }
-
-  // Calls a function with texts as its last arguments. Throws what it answers if it fails.
-  #call(name, ...given) {
+  // Gives a function a text or bytes. Returns its answer, or throws it if it is an error.
+  #call(name, given = "", ...run) {
     if (this.#wasm === null) fail("the model is closed");
-    const texts = [];
-    const values = given.map((value) => {
-      if (typeof value !== "string") return value;
-      const bytes = new TextEncoder().encode(value + "\0");
-      const at = this.#allocate(bytes.length);
-      texts.push(at);
-      this.#bytes(at, bytes.length).set(bytes);
-      return at;
-    });
-    try {
-      const result = this.#wasm["gpt2_web_" + name](...values);
-      if (result === 0) throw new Gpt2Error(JSON.parse(this.#text()).error);
-      return result;
-    } finally {
-      for (const at of texts) this.#wasm.gpt2_web_release(at);
-    }
-  }
-
-  #text() {
-    const at = this.#wasm.gpt2_web_text() >>> 0;
-    return new TextDecoder().decode(this.#bytes(at, this.#wasm.gpt2_web_size()));
+    const bytes = typeof given === "string" ? new TextEncoder().encode(given) : given;
+    const room = this.#wasm.gpt2_web_room(bytes.length) || fail("not enough memory");
+    this.#bytes(room, bytes.length).set(bytes);
+    this.#wasm["gpt2_web_" + name](...run);
+    const text = this.#bytes(this.#wasm.gpt2_web_text(), this.#wasm.gpt2_web_size());
+    const answer = JSON.parse(new TextDecoder().decode(text));
+    if (answer.error) throw new Gpt2Error(answer.error);
+    return answer;
   }
 
   // Runs a request of one of the library's kinds: "generate", "completions", "chat", "responses",
@@ -225,24 +165,20 @@ class Model extends Requests {
   async run(kind, request, options = {}) {
     check(options, kRunOptions, "what follows the request");
     const { onPiece, onPart, onProgress, signal } = options;
-    const given = [this.#model, String(kind), jsonOf(request)];
-    if (kind === "describe") {
-      this.#call("describe", this.#model);
-      return JSON.parse(this.#text());
-    }
+    const given = `${String(kind)}\n${jsonOf(request)}`;
+    if (kind === "describe") return this.#call("describe");
     let heard = performance.now();
-    const run = this.#call("begin", ...given);
+    const { run } = this.#call("begin", given);
     try {
       for (;;) {
         signal?.throwIfAborted();
-        const status = this.#call("step", run);
-        const { events, parts, answer } = JSON.parse(this.#text());
+        const { events, parts, answer } = this.#call("step", "", run);
         for (const event of events) {
           if ("progress" in event) onProgress?.(event.progress);
           else onPiece?.(event);
         }
         for (const part of parts) onPart?.(part);
-        if (status === 2) return answer;
+        if (answer !== undefined) return answer;
         // Lets the page, or a worker's signal, be heard. Some browsers let 4 ms pass each time.
         if (performance.now() - heard > 50) {
           await new Promise((goOn) => setTimeout(goOn));
@@ -256,7 +192,7 @@ class Model extends Requests {
 
   // Frees the memory of the model. Nothing may be called afterwards.
   close() {
-    this.#model = this.#wasm = null;  // all memory is that of #wasm
+    this.#wasm = null;  // which has all the memory
   }
 }
 
@@ -269,13 +205,12 @@ export async function load(source, options = {}) {
 
 async function startWorker(end) {
   const fail = ({ message }) => end(`worker.mjs${message ? `: ${message}` : " cannot be started"}`);
-  if (!isNode) {
-    const worker = new Worker(new URL("worker.mjs", import.meta.url), { type: "module" });
-    worker.onerror = fail;
-    return worker;
+  if (isNode) {
+    const threads = await node("worker_threads");
+    return new threads.Worker(new URL("worker.mjs", import.meta.url)).on("error", fail);
   }
-  const threads = await node("worker_threads");
-  return new threads.Worker(new URL("worker.mjs", import.meta.url)).on("error", fail);
+  const worker = new Worker(new URL("worker.mjs", import.meta.url), { type: "module" });
+  return Object.assign(worker, { onerror: fail });
 }
 
 // The same in a worker of its own, so that the page stays responsive: all functions are those of a
@@ -289,36 +224,36 @@ export async function loadInWorker(source, options = {}) {
     for (const reject of waiting) reject(ended);
   };
   const worker = await startWorker(end);
-  const send = (method, given, { signal, ...functions } = {}) => new Promise((resolve, reject) => {
-    if (ended || signal?.aborted) return reject(ended ?? signal.reason);
+  const send = async (method, given, { signal, ...functions } = {}) => {
+    signal?.throwIfAborted();
+    if (ended) throw ended;
     const { port1: ours, port2: theirs } = new MessageChannel();
-    const finish = () => {
+    let refuse;
+    const stop = (reason) => { ours.postMessage("abort"); refuse(reason); };
+    const abort = () => stop(signal.reason);
+    signal?.addEventListener("abort", abort);
+    try {
+      return await new Promise((resolve, reject) => {
+        refuse = reject;
+        waiting.add(refuse);
+        ours.onmessage = ({ data: { event, value, error } }) => {
+          try {
+            if (event) functions[event]?.(value);
+            else if (error) refuse(new Gpt2Error(error));
+            else resolve(value);
+          } catch (thrown) {
+            stop(thrown);
+          }
+        };
+        worker.postMessage({ method, given, port: theirs }, [theirs]);
+      });
+    } finally {
       waiting.delete(refuse);
       signal?.removeEventListener("abort", abort);
       ours.onmessage = null;
       ours.close();
-    };
-    const refuse = (reason) => { finish(); reject(reason); };
-    const stop = (reason) => { ours.postMessage("abort"); refuse(reason); };
-    const abort = () => stop(signal.reason);
-    signal?.addEventListener("abort", abort);
-    ours.onmessage = ({ data: { event, value, error } }) => {
-      try {
-        if (event) return functions[event]?.(value);
-      } catch (thrown) {
-        return stop(thrown);
-      }
-      if (error) return refuse(new Gpt2Error(error));
-      finish();
-      resolve(value);
-    };
-    waiting.add(refuse);
-    try {
-      worker.postMessage({ method, given, port: theirs }, [theirs]);
-    } catch (error) {  // for what cannot be sent, as a function
-      refuse(error);
     }
-  });
+  };
   const model = Object.assign(new Requests(), {
     async load(from, { signal, onProgress, ...rest } = {}) {
       const source = isAddress(from) ? (await urlOf(from)).href : from;
@@ -330,8 +265,6 @@ export async function loadInWorker(source, options = {}) {
     },
     close: () => end("the model is closed"),
   });
-  return model.load(source, options).then(() => model, (error) => {
-    model.close();
-    throw error;
-  });
+  await model.load(source, options).catch((error) => { model.close(); throw error; });
+  return model;
 }

@@ -2,7 +2,7 @@
 # imports, gpt2.mjs provides.
 set_property(SOURCE src/formats/find_model.cpp PROPERTY COMPILE_DEFINITIONS
              GPT2_DATA_DIR=\"\";GPT2_BUNDLED_MODEL=\"gpt2-stories\")
-set(functions text size allocate release stream add finish open begin step end describe)
+set(functions room text size file add open describe begin step end)
 list(TRANSFORM functions PREPEND _gpt2_web_)
 list(JOIN functions "," functions)
 foreach(isa IN LISTS gpt2_isas)
