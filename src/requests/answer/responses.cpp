@@ -19,12 +19,12 @@ class ResponsesAnswer : public AnswerForm {
 
   [[nodiscard]] Json whole(const CompletionRequest&,
                            const std::vector<CompletedPrompt>& prompts) const override {
-    const CompletedPrompt& prompt = prompts.front();
-    const CompletionChoice& choice = prompt.choices.front();
+    const CompletionChoice& choice = prompts.front().choices.front();
     const FinishReason reason = choice.result.finish_reason;
+    const RunTokens tokens = tokens_of(prompts);
     return ended(reason,
                  message(status_of(reason), Json::array({content(chat_content(choice.text))})),
-                 prompt.prompt.tokens.size(), prompt.completion_tokens);
+                 tokens.prompt, tokens.completion);
   }
 
   [[nodiscard]] std::vector<Json> begin(std::size_t, const CompletionRequest&,
