@@ -2,6 +2,7 @@
 #include <map>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/system/system.h"
@@ -67,22 +68,17 @@ const std::map<std::string, int (*)(const Arguments&)> kCommands = {
     {"download", download}, {"inspect", inspect}, {"quantize", quantize}, {"score", score},
     {"embed", embed},       {"serve", serve},     {"bench", bench}};
 
-// gpt2 help [COMMAND]
-Arguments help_arguments(const Arguments& arguments) {
-  const std::string name = arguments.size() > 1 ? arguments[1] : "--";
-  if (name.starts_with('-')) return {"--help"};
-  if (arguments.size() > 2) throw UsageError("unexpected argument '" + arguments[2] + "'");
-  if (kCommands.contains(name)) return {name, "--help"};
-  throw UsageError("no command '" + name + "'; 'gpt2 --help' lists the commands");
-}
-
 int run(Arguments arguments) {
   if (arguments == Arguments{"help", "more"}) {
     write_stdout(kMoreHelp);
     return 0;
   }
-  if (!arguments.empty() && arguments[0] == "help") arguments = help_arguments(arguments);
   const std::string first = arguments.empty() ? "" : arguments.front();
+  if (first == "help") {  // gpt2 help [COMMAND]
+    arguments.erase(arguments.begin());
+    arguments.push_back("--help");
+    return run(std::move(arguments));
+  }
   if (first == "-h" || first == "--help") {
     write_stdout(kHelp);
     return 0;

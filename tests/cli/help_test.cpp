@@ -44,7 +44,7 @@ TEST_CASE("every command has a help text with examples, of 80 columns but for th
   // The list of the commands fits a terminal of 24 lines, with the next prompt.
   const std::string help = run({"--help"}).out;
   CHECK(std::count(help.begin(), help.end(), '\n') < 24);
-  for (const Words& same : {Words{"-h"}, {"help"}, {"help", "--"}}) CHECK(run(same).out == help);
+  for (const Words& same : {Words{"-h"}, {"help"}}) CHECK(run(same).out == help);
 }
 
 TEST_CASE("the help of generate shows the common options, and --help-all shows all") {
@@ -71,9 +71,7 @@ TEST_CASE("the help of generate shows the common options, and --help-all shows a
   CHECK(run({"info", "--help-all"}).out == run({"info", "--help"}).out);
 }
 
-TEST_CASE("gpt2 help refuses a command that does not exist, and --version prints the version") {
-  check_refused({"help", "nosuch"}, 2, {"'nosuch'", "gpt2 --help"});
-  check_refused({"help", "info", "x"}, 2, {"'x'"});
+TEST_CASE("--version prints the version") {
   const Outcome outcome = run({"--version"});
   CHECK(outcome.status == 0);
   CHECK(outcome.out.starts_with("gpt2 "));
