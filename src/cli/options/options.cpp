@@ -64,13 +64,7 @@ Option& Options::add_choice(const std::string& names, const std::string& words,
     if (text.find('|') == text.npos && ('|' + words + '|').find('|' + text + '|') != words.npos) {
       return set(text);
     }
-    std::string expected = words;  // "a|b|c" becomes "a, b or c"
-    const std::size_t last = expected.rfind('|');
-    if (last != expected.npos) expected.replace(last, 1, " or ");
-    for (std::size_t bar; (bar = expected.find('|')) != expected.npos;) {
-      expected.replace(bar, 1, ", ");
-    }
-    throw UsageError(names, "expected " + expected + ", found '" + text + "'");
+    throw UsageError(names, "expected " + words + ", found '" + text + "'");
   };
   return add(names, words, help, check);
 }
