@@ -44,11 +44,11 @@ std::vector<TokenId> tokens_to_measure(const std::string& file,
 }
 
 // Returns, for example, "14.3975 -> 14.4012 (+0.03 % +- 0.08 %)".
-std::string in_words(const PerplexityComparison& found, int decimals) {
-  const std::string change = format("%.6g -> %.6g (%+.*f %%", found.perplexity[0],
-                                    found.perplexity[1], decimals, 100.0 * found.change);
+std::string in_words(const PerplexityComparison& found) {
+  const std::string change = format("%.6g -> %.6g (%+.2f %%", found.perplexity[0],
+                                    found.perplexity[1], 100.0 * found.change);
   if (std::isnan(found.standard_error)) return change + ")";
-  return change + format(" +- %.*f %%)", decimals, 100.0 * found.standard_error);
+  return change + format(" +- %.2f %%)", 100.0 * found.standard_error);
 }
 
 std::string size_in_words(double bytes) {
@@ -68,22 +68,16 @@ std::string cost(const Model& before, const Model& after, const std::vector<Toke
     return text + "perplexity   not measured: no tokenizer fits the model\n";
   }
   Progress line("measuring perplexity");
-  const Engine engine(after);
-  const PerplexityComparison found = compare_perplexity(
-      Engine(before), engine, tokens, [&](double done) { line.part(0.5 * done); });
+  const PerplexityComparison found = compare_perplexity(Engine(before), Engine(after), tokens,
+                                                        [&](double done) { line.part(done); });
   if (!std::isfinite(found.perplexity[0] + found.perplexity[1])) {
     throw Error(ErrorCode::invalid_file,
                 before.description().files.back().string() +
                     ": expected a finite perplexity, found NaN or infinity: the weights are "
                     "damaged");
   }
-  text += concat("perplexity   ", in_words(found, 2), " on ", found.tokens, " tokens in ",
-                 counted(found.windows, "window"), "\n");
-  // Quantized weights have f16 keys and values by default, which are a part of the change.
-  const Engine exact(after, {.kv_type = KVType::f32});
-  const PerplexityComparison of_kv =
-      compare_perplexity(exact, engine, tokens, [&](double done) { line.part(0.5 + 0.5 * done); });
-  return text + "  of which   " + in_words(of_kv, 3) + " by f16 keys and values\n";
+  return text + concat("perplexity   ", in_words(found), " on ", found.tokens, " tokens in ",
+                       counted(found.windows, "window"), "\n");
 }
 
 }  // namespace
