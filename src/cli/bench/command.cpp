@@ -192,8 +192,8 @@ Json measure(const Workload& workload, const Engine& engine, LimitMeter& meter,
 constexpr const char* kBenchDetails =
     R"(Each row measures one kind of work: reading a prompt, all of its tokens at once; writing a
 text, token by token, after a prompt of the given length; or writing several texts at once. It shows
-the median speed of the repetitions, the slowest and the fastest, the bytes that were read or the
-operations that were done in a second, and the share of the machine's limit.
+the median speed of the repetitions, the slowest and the fastest, and the share of the machine's
+limit. --json adds the bytes that were read and the operations that were done in a second.
 
 The limit is what the machine itself can do, measured before and after each repetition: the time to
 read the bytes that must be read, or to do the arithmetic that must be done, whichever is longer. A
@@ -273,26 +273,16 @@ std::string with_prefix(double value, const char* unit) {
   return format("%.*f %s%s", decimals, value, prefix, unit);
 }
 
-// Returns a number of about four digits, in at most six characters.
+// Returns a number of about four digits or, if it is larger, a whole one.
 std::string speed(double value) {
-  if (value >= 999'999.5) return format("%.2fM", 1e-6 * value);
   const int decimals = value < 10.0 ? 3 : value < 100.0 ? 2 : value < 1000.0 ? 1 : 0;
   return format("%.*f", decimals, value);
 }
 
-// Returns what the workload read or computed in a second, whichever the limit is about.
-std::string rate_of(const Json& row) {
-  const auto number = [&](const char* name) { return row[name].get<double>(); };
-  if (row["limit"] == "memory") return with_prefix(number("bytes_per_s"), "B/s");
-  const double int8 = number("int8_op_per_s");
-  if (int8 > 0.0) return with_prefix(number("flop_per_s") + int8, "OP/s");
-  return with_prefix(number("flop_per_s"), "FLOP/s");
-}
-
 std::string row_of(const std::string& workload, const std::string& median, const std::string& min,
-                   const std::string& max, const std::string& rate, const std::string& of_limit) {
-  return format("  %-30s %8s  %6s .. %-6s %12s %6s", workload.c_str(), median.c_str(), min.c_str(),
-                max.c_str(), rate.c_str(), of_limit.c_str());
+                   const std::string& max, const std::string& of_limit) {
+  return format("  %-30s %8s  %8s .. %-8s %6s", workload.c_str(), median.c_str(), min.c_str(),
+                max.c_str(), of_limit.c_str());
 }
 
 // Returns the lines above the rows of one weight type: the type, the limits and the titles.
@@ -303,7 +293,7 @@ std::string heading(const Json& limits, std::string_view kv_type) {
   return concat("\n", limits["dtype"].get<std::string>(), " weights, keys and values in ", kv_type,
                 "; the machine's limits:\n", limit("bytes_per_s", "B/s"), ", ",
                 limit("flop_per_s", "FLOP/s"), " in f32 and ", limit("int8_op_per_s", "OP/s"),
-                " in int8\n", row_of("", "tokens/s", "min", "max", "rate", "limit"), "\n");
+                " in int8\n", row_of("", "tokens/s", "min", "max", "limit"), "\n");
 }
 
 // Returns a row of "measurements" as a line of at most 80 columns.
@@ -319,7 +309,7 @@ std::string row_in_words(const Json& row) {
   const std::string of_limit =
       is_below ? format(share < 99.95 ? "%.1f %%" : "%.0f %%", share) : ">100 %";
   return row_of(workload, speed(number("tokens_per_s")), speed(number("min")), speed(number("max")),
-                rate_of(row), of_limit) +
+                of_limit) +
          '\n';
 }
 
