@@ -187,9 +187,8 @@ export async function fileAt(url, name, { signal, store, key = url.href, ...list
     }
     if (wrong) return null;
     file.size ??= Number(headers.get("Content-Length"));
-    const hasSize = headers.has("Content-Length") && !headers.has("Content-Encoding");
-    if (!file.etag) {
-      file.etag = hasSize && headers.get("ETag");
+    if (!file.etag && headers.has("Content-Length") && !headers.has("Content-Encoding")) {
+      file.etag = headers.get("ETag");
       found = file.etag && await store?.find(file);
     }
     if (found) answer.body.cancel();
@@ -227,8 +226,7 @@ async function* gather(at) {
     if (!weights) continue;
     yield weights;
     if (!name.endsWith(".json")) return;
-    const shards = await shardsIn(weights).catch((error) => fail(`${name}: ${error.message}`));
-    for (const shard of shards) {
+    for (const shard of await told(shardsIn(weights), name)) {
       yield await at(shard) ?? fail(`${name}: ${shard}, which it names, is not there`);
     }
     return;
@@ -283,8 +281,9 @@ async function* inHub(model, { revision = "main", cache = true, signal }) {
   if (list && !store?.lacks) await store?.keepList(url, list).catch(() => {});
 }
 
-// Gives the files of the URL of a folder.
-async function* inFolder(folder, { cache, signal }) {
+// Gives the files of the address of a folder.
+async function* inFolder(address, { cache, signal }) {
+  const folder = await urlOf(String(address).endsWith("/") ? address : address + "/");
   if (cache && isNode) fail("cache: in Node, only models of the hub are kept");
   const store = cache ? await storeOf(browserStore(), folder) : undefined;
   yield* gather((name) =>
@@ -308,9 +307,8 @@ const refuse = (found) => fail("the source of a model: expected the URL of a fol
 export async function* filesOf(source, options) {
   if (isAddress(source)) {
     const [, model] = /^hub:(.*)/.exec(source) ?? [];
-    const folder = model ?? await urlOf(String(source).endsWith("/") ? source : source + "/");
     try {
-      yield* (model === undefined ? inFolder : inHub)(folder, options);
+      yield* model === undefined ? inFolder(source, options) : inHub(model, options);
     } catch (error) {
       if (!(error instanceof Gpt2Error)) throw error;  // the signal's
       fail(`${source}: ${error.message}`);

@@ -129,7 +129,7 @@ class Model extends Requests {
 
   // Gives a file to the module, which quantizes its weights as they arrive if there is a dtype.
   async #take(file, dtype, { onProgress, signal }) {
-    const { name, size } = file;
+    const { name, size = 0 } = file;
     if (size >= 2 ** 32) fail("not enough memory");
     this.#call("file", JSON.stringify({ name, size, dtype }));
     let loaded = 0;
