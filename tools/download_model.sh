@@ -91,7 +91,7 @@ is_right() {
 fill() {
   local tries=0 most=0 held answer='' progress=()
   [[ ! -t 2 ]] || progress=(--no-silent --progress-bar)
-  : >>"$2" || fail "cannot write to ${2%/*}"
+  { : >>"$2"; } 2>/dev/null || fail "$1: cannot write to ${2%/*}; choose another directory"
   while held="$(wc -c <"$2")" && ((held != size)); do
     ((held <= most)) || most="$held" tries=0
     ((++tries < 4)) || fail "$1: cut off: $error; run this again to continue from there"

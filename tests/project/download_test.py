@@ -364,6 +364,7 @@ class DownloadTest(unittest.TestCase):
         self.whole(self.succeed("owner/tiny"))
         self.refused("cannot make the directory", "owner/tiny", self.path("bin/sleep/x"))
         self.refused("cannot write to", "owner/tiny", "/proc/self")
+        self.assertNotIn("line ", self.run_script("owner/tiny", "/proc/self").stderr)  # of bash
 
     def test_two_at_a_time(self):
         place = self.path("here")
