@@ -98,41 +98,31 @@ Members Members::of_request(const json& request, const json& defaults) {
 }
 
 const json* Members::find(const std::string& name) {
-  const json* found = nullptr;
-  std::string found_name;
-  for_each_name(name, [&](const std::string& one) {
-    known_.insert(one);
-    const auto member = object_.find(one);
-    if (member == object_.end() || member->is_null()) return;
-    if (found != nullptr) {
-      throw RequestError(
-          concat(path_, one, ": \"", found_name, "\" says the same: remove one of them"),
-          path_ + one);
-    }
-    found = &*member;
-    found_name = one;
-  });
-  if (found != nullptr) return found;
+  if (has(name)) return &object_[*written(name)];
   const auto by_default = defaults_.root.find(name);
   return by_default == defaults_.root.end() ? nullptr : &*by_default;
 }
 
-bool Members::has(const std::string& name) {
-  static_cast<void>(find(name));
-  bool is_found = false;
+std::optional<std::string> Members::written(const std::string& name) const {
+  std::optional<std::string> found;
   for_each_name(name, [&](const std::string& one) {
-    const auto member = object_.find(one);
-    is_found = is_found || (member != object_.end() && !member->is_null());
+    if (!object_.contains(one) || object_[one].is_null()) return;
+    if (found) {
+      throw RequestError(concat(path_, one, ": \"", *found, "\" says the same: remove one of them"),
+                         path_ + one);
+    }
+    found = one;
   });
-  return is_found;
+  return found;
+}
+
+bool Members::has(const std::string& name) {
+  for_each_name(name, [&](const std::string& one) { known_.insert(one); });
+  return written(name).has_value();
 }
 
 std::string Members::name(const std::string& name) const {
-  std::string written = name;
-  for_each_name(name, [&](const std::string& one) {
-    if (object_.contains(one) && !object_[one].is_null()) written = one;
-  });
-  return path_ + written;
+  return path_ + written(name).value_or(name);
 }
 
 const json& Members::need(const std::string& name) {

@@ -75,7 +75,7 @@ class Members {
   /// is neither; a null is absent. Throws RequestError if the object has it by two of its names.
   [[nodiscard]] const nlohmann::json* find(const std::string& name);
 
-  /// Whether the object itself has the member, and it is not null.
+  /// Whether the object itself has the member, and it is not null. Throws what find() throws.
   [[nodiscard]] bool has(const std::string& name);
 
   /// Returns the member. Throws RequestError if it is absent or null.
@@ -113,6 +113,9 @@ class Members {
   void refuse_others() const;
 
  private:
+  // Returns the name by which the object has the member. Throws RequestError if there are two.
+  [[nodiscard]] std::optional<std::string> written(const std::string& name) const;
+
   const nlohmann::json& object_;
   JsonDocument<nlohmann::json> defaults_;  // without what the object replaces
   const std::string path_;
