@@ -119,6 +119,34 @@ CompletionRequest read_request(const json& body, const RequestContext& context, 
   return request;
 }
 
+// Handles a prompt that is longer than the context. With `truncate`, removes tokens from its
+// beginning, so that there is room for max_new_tokens or, if the context is not larger than that,
+// for one token. Without `truncate`, throws RequestError about `param`, the member that has the
+// prompt. Returns how many tokens were removed.
+std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,
+                        std::size_t n_positions, const char* param) {
+  if (tokens.size() <= n_positions) return 0;
+  if (!truncate) {
+    throw RequestError(
+        concat("the prompt has ", tokens.size(), " tokens, but the model takes at most ",
+               n_positions, ": shorten it, or give \"truncate\" to leave out its beginning"),
+        param, RequestError::kTooLong);
+  }
+  const std::size_t room = max_new_tokens < n_positions ? max_new_tokens : 1;
+  const std::size_t kept = std::max<std::size_t>(n_positions - room, 1);
+  const std::size_t removed = tokens.size() - kept;
+  tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(removed));
+  return removed;
+}
+
+// Returns how many tokens may follow the prompt if the prompt and the text may have `max_length`
+// tokens together. Throws RequestError if there is no room for any.
+std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens) {
+  if (max_length > prompt_tokens) return max_length - prompt_tokens;
+  reject_member("max_length", "expected more than the number of the prompt's tokens, ",
+                prompt_tokens, ", found ", max_length, ": give \"max_new_tokens\"");
+}
+
 // Returns how many tokens a prompt that follows a session's text may have if it loses its
 // beginning.
 std::size_t room_in(const SessionRoom& session, const GenerationOptions& options) {

@@ -13,8 +13,8 @@ namespace gpt2 {
 
 using nlohmann::json;
 
-std::vector<TokenId> parse_tokens(std::string text, std::size_t count, std::size_t before) {
-  const std::size_t first = before > 0 ? 0 : text.find_first_of("0123456789");
+std::vector<TokenId> parse_tokens(std::string text, std::size_t count) {
+  const std::size_t first = text.find_first_of("0123456789");
   if (first != std::string::npos && text.find('[', first) != std::string::npos) {
     reject("token ids: expected one list, found a '[' behind an id");
   }
@@ -27,7 +27,7 @@ std::vector<TokenId> parse_tokens(std::string text, std::size_t count, std::size
     const std::string_view word = std::string_view(text).substr(at, end - at);
     std::size_t id = 0;
     if (!read_number(word, id) || id >= count) {
-      reject("token id ", before + tokens.size() + 1, ": expected a number from 0 to ", count - 1,
+      reject("token id ", tokens.size() + 1, ": expected a number from 0 to ", count - 1,
              ", found ", quote(word.substr(0, 40)));
     }
     tokens.push_back(static_cast<TokenId>(id));
@@ -129,28 +129,6 @@ TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& con
   reject(
       "the model has no bos or end-of-text token with which a text could begin: give a text that "
       "has tokens in the vocabulary, without --bos or add_bos");
-}
-
-std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,
-                        std::size_t n_positions, const char* param) {
-  if (tokens.size() <= n_positions) return 0;
-  if (!truncate) {
-    throw RequestError(
-        concat("the prompt has ", tokens.size(), " tokens, but the model takes at most ",
-               n_positions, ": shorten it, or give \"truncate\" to leave out its beginning"),
-        param, RequestError::kTooLong);
-  }
-  const std::size_t room = max_new_tokens < n_positions ? max_new_tokens : 1;
-  const std::size_t kept = std::max<std::size_t>(n_positions - room, 1);
-  const std::size_t removed = tokens.size() - kept;
-  tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(removed));
-  return removed;
-}
-
-std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens) {
-  if (max_length > prompt_tokens) return max_length - prompt_tokens;
-  reject_member("max_length", "expected more than the number of the prompt's tokens, ",
-                prompt_tokens, ", found ", max_length, ": give \"max_new_tokens\"");
 }
 
 void check_length(std::size_t tokens, const std::string& name, const Config& config) {

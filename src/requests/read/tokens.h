@@ -16,9 +16,8 @@ namespace gpt2 {
 
 /// Parses token ids that are separated by white space or commas, without or with the brackets that
 /// programs print around a list. Throws RequestError for a second list, and for a word that is not
-/// a number from 0 to count - 1; `before` is the number of ids before this text.
-[[nodiscard]] std::vector<TokenId> parse_tokens(std::string text, std::size_t count,
-                                                std::size_t before = 0);
+/// a number from 0 to count - 1.
+[[nodiscard]] std::vector<TokenId> parse_tokens(std::string text, std::size_t count);
 
 /// Converts texts to tokens. Without a tokenizer, texts consist of token ids.
 struct TokenReader {
@@ -72,17 +71,6 @@ struct TokenReader {
 /// Returns the token that begins a text and stands for an empty prompt: the bos token of the config
 /// or else of the tokenizer, or else the end-of-text token. Throws RequestError if there is none.
 [[nodiscard]] TokenId first_token(const std::optional<Tokenizer>& tokenizer, const Config& config);
-
-/// Handles a prompt that is longer than the context. With `truncate`, removes tokens from its
-/// beginning, so that there is room for max_new_tokens or, if the context is not larger than that,
-/// for one token. Without `truncate`, throws RequestError about `param`, the member that has the
-/// prompt. Returns how many tokens were removed.
-std::size_t fit_context(std::vector<TokenId>& tokens, bool truncate, std::size_t max_new_tokens,
-                        std::size_t n_positions, const char* param);
-
-/// Returns how many tokens may follow the prompt if the prompt and the text may have `max_length`
-/// tokens together. Throws RequestError if there is no room for any.
-[[nodiscard]] std::size_t new_tokens(std::size_t max_length, std::size_t prompt_tokens);
 
 /// Throws RequestError unless a text, in the member `name` of a request, has 1 to n_positions
 /// tokens.
