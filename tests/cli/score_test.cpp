@@ -2,12 +2,9 @@
 // computes.
 #include "gpt2/score.h"
 
-#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <nlohmann/json.hpp>
-#include <regex>
-#include <thread>
 
 #include "gpt2/embed.h"
 #include "support/alphabet_model.h"
@@ -108,22 +105,6 @@ TEST_CASE("Ctrl-C ends the scoring of a text without a result", "[terminal]") {
   command.await_error("1 %, ");
   command.send(SIGINT);
   CHECK(command.wait() == -SIGINT);
-  CHECK(command.out == "");
-}
-
-TEST_CASE("work of more than ten seconds reports itself in a log") {
-  if (is_slow()) return;  // a sanitizer finds nothing more here
-  std::string text;
-  while (text.size() < 8'000'000) text += "abcdefg ";
-  const TemporaryDirectory place;
-  place.write("book", text);
-  const Words words = {"score", "book", "-m", alphabet_model(), "-t", "1"};
-  Command command(words, {.directory = place.path()});
-  // The next line would come after 30 seconds.
-  std::this_thread::sleep_for(std::chrono::seconds(12));
-  command.send(SIGINT);
-  CHECK(command.wait() == -SIGINT);
-  CHECK(std::regex_match(command.err, std::regex("gpt2: scoring book: \\d+ %, .* left\n")));
   CHECK(command.out == "");
 }
 

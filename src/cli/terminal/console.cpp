@@ -1,6 +1,5 @@
 #include "cli/terminal/console.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -48,17 +47,6 @@ std::string filled(const std::string& text, std::string line, std::size_t indent
   return lines + line + '\n';
 }
 
-// Prints the line if one is due in a log.
-void report_in_log(const std::string& line) {
-  using Clock = std::chrono::steady_clock;
-  static std::chrono::seconds interval(10);
-  static Clock::time_point due = Clock::now() + interval;
-  if (Clock::now() < due) return;
-  print_error(line);
-  interval = std::min<std::chrono::seconds>(2 * interval, std::chrono::minutes(10));
-  due = Clock::now() + interval;
-}
-
 }  // namespace
 
 void write_stdout(std::string_view text) {
@@ -104,15 +92,11 @@ void print_error(std::string_view message) {
 }
 
 Progress::Progress(const std::string& what) {
-  if (is_silent) return;
+  if (is_silent || !is_terminal(kStderr)) return;
   shown_ = printable(what);
   // Cut the text so that it fits on one line, because done() can erase only one.
   shown_.resize(place_to_cut(shown_, 60));
-  if (is_terminal(kStderr)) {
-    show_line(shown_ + " ...");
-  } else {
-    report_in_log(shown_);
-  }
+  show_line(shown_ + " ...");
 }
 
 void Progress::part(double share) {
@@ -126,12 +110,7 @@ void Progress::part(double share) {
 }
 
 void Progress::show(const std::string& state) {
-  if (shown_.empty()) return;
-  if (is_terminal(kStderr)) {
-    show_line(concat(shown_, " ... ", state));
-  } else {
-    report_in_log(concat(shown_, ": ", state));
-  }
+  if (!shown_.empty()) show_line(concat(shown_, " ... ", state));
 }
 
 void Progress::done() {

@@ -47,13 +47,10 @@ void require_replaceable(const std::filesystem::path& file, const std::string& k
 /// become spaces, because a message may quote the content of a file.
 void print_error(std::string_view message);
 
-/// Shows the current activity on one line of the terminal. part() adds the share of the work that
-/// is done, from 0 to 1, and the time that the rest will take; show() adds any other text. The
-/// destructor and done() erase the line, and so does what is written to the terminal meanwhile,
-/// until the next call. Truncates a long `what`.
-///
-/// If standard error is not a terminal, prints a line when the command has run for 10 seconds, then
-/// after another 20, 40 and so on, at most 10 minutes apart, so that a log shows that it is alive.
+/// Shows the current activity on one line of standard error if that is a terminal. part() adds the
+/// share of the work that is done, from 0 to 1, and the time that the rest will take; show() adds
+/// any other text. The destructor and done() erase the line, and so does what is written to the
+/// terminal meanwhile, until the next call. Truncates a long `what`.
 class Progress {
  public:
   explicit Progress(const std::string& what);
