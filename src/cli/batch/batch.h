@@ -94,8 +94,6 @@ class OutputFile {
   void append(std::string_view record);
 
  private:
-  [[noreturn]] void fail(const char* action) const;
-
   std::string name_;  // for messages
   int file_;
   std::size_t bytes_ = 0;  // the size of the file
@@ -162,11 +160,10 @@ struct BatchRequest {
 [[nodiscard]] BatchRequest read_request(const Line& line, bool is_plain, const BatchContext& of);
 
 struct BatchSummary {
-  std::size_t lines = 0;         ///< the lines of this share for which OUT has records
-  std::size_t written = 0;       ///< records that this run wrote
-  std::size_t errors = 0;        ///< records with errors, including those that OUT had before
-  std::size_t tokens = 0;        ///< tokens that this run wrote or scored
-  std::string first_error = {};  ///< the message of the first error of this run
+  std::size_t lines = 0;    ///< the lines of this share for which OUT has records
+  std::size_t written = 0;  ///< records that this run wrote
+  std::size_t errors = 0;   ///< records with errors, including those that OUT had before
+  std::size_t tokens = 0;   ///< tokens that this run wrote or scored
 };
 
 /// Answers the lines and appends their records in order, until all lines have records or

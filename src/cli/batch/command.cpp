@@ -28,12 +28,7 @@ void print_summary(const BatchSummary& summary, const OutputFile& output, bool o
       "; this run: " + counted(summary.tokens, "token") +
       format(" in %.1f s, %.1f tokens/s", seconds, static_cast<double>(summary.tokens) / seconds));
   if (summary.errors == 0) return;
-  std::string first;
-  if (!summary.first_error.empty()) {
-    first = "the first error of this run is: " + summary.first_error + "; ";
-  }
-  print_error(concat(summary.errors >= summary.lines ? "every line failed; " : "", first, "see ",
-                     openai ? "\"response\"" : "\"error\"", " in ", output.name()));
+  print_error(concat("see ", openai ? "\"response\"" : "\"error\"", " in ", output.name()));
 }
 
 }  // namespace

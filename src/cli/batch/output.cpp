@@ -75,7 +75,7 @@ std::string response_record_json(const RecordHead& head, int status, const Json&
 
 OutputFile::OutputFile(const std::string& name)
     : name_(name), file_(open_to_append(link_target(path_of(name)).string())) {
-  if (file_ < 0) fail("written");
+  if (file_ < 0) reject_with_errno(name_ + ": cannot be written");
   if (!is_regular(file_)) {
     reject(name_, " is not a regular file, so the run could not be continued: give another -o");
   }
@@ -87,12 +87,10 @@ OutputFile::OutputFile(const std::string& name)
 
 OutputFile::~OutputFile() { close_file(file_); }
 
-void OutputFile::fail(const char* action) const {
-  reject_with_errno(concat(name_, ": cannot be ", action));
-}
-
 void OutputFile::cut(std::size_t bytes) {
-  if (size_of(file_) > bytes && !shorten(file_, bytes)) fail("shortened");
+  if (size_of(file_) > bytes && !shorten(file_, bytes)) {
+    reject_with_errno(name_ + ": cannot be shortened");
+  }
   bytes_ = bytes;
 }
 

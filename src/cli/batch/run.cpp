@@ -290,7 +290,7 @@ std::string BatchRun::record_of(const RecordHead& head, const std::function<Json
   try {
     return openai ? response_record_json(head, 200, answer()) : answer_record_json(head, answer());
   } catch (const Error& error) {
-    if (summary_.errors++ == 0) summary_.first_error = about_line(head.line + 1, error.what());
+    ++summary_.errors;
     return openai ? response_record_json(head, 400, error_json(error))
                   : error_record_json(head, error.what());
   }
