@@ -273,19 +273,6 @@ class Talk {
   std::vector<TokenId> line_;      // the tokens of the line of the last turn
 };
 
-// The lines of a pipe or a file. A signal that is noted ends the wait for one.
-class PipedLines {
- public:
-  std::optional<std::string> next() {
-    Line line;
-    return lines_.next(line) ? std::optional(text_of(line)) : std::nullopt;
-  }
-
- private:
-  InputFile input_{"-"};
-  LineReader lines_{input_.descriptor(), input_.name(), std::numeric_limits<std::size_t>::max()};
-};
-
 void greet(const std::string& name, const Model& model) {
   const std::string text =
       concat(name, ": ", model.parameter_count(), " parameters, a context of ",
@@ -299,13 +286,20 @@ void greet(const std::string& name, const Model& model) {
 void talk(const GenerateSettings& settings, const Tokenizer& tokenizer, Session session,
           const TalkDraft& draft, std::optional<std::string> line) {
   const bool by_hand = is_terminal(kStdin);
-  std::optional<PipedLines> piped;
+  std::optional<InputFile> input;
+  std::optional<LineReader> lines;  // of a pipe or a file
   if (by_hand && is_terminal(kStderr)) {
     greet(settings.model.name, session.model());
   } else {
-    piped.emplace();
-    if (!by_hand) note_interrupts();
+    input.emplace("-");
+    lines.emplace(input->descriptor(), input->name(), std::numeric_limits<std::size_t>::max());
+    if (!by_hand) note_interrupts();  // a signal that is noted ends the wait for a line
   }
+  const auto next_line = [&]() -> std::optional<std::string> {
+    Line next;
+    if (!lines) return edit_line();
+    return lines->next(next) ? std::optional(text_of(next)) : std::nullopt;
+  };
   Talk talk(settings, tokenizer, std::move(session), draft, by_hand);
   const auto save = [&] {
     if (!settings.save_state.empty()) save_state(talk.session(), path_of(settings.save_state));
@@ -313,7 +307,7 @@ void talk(const GenerateSettings& settings, const Tokenizer& tokenizer, Session 
   std::size_t number = 0;  // of the line, among those of standard input
   for (bool goes_on = true; goes_on && !interrupted(); line.reset()) {
     if (!line) {
-      line = piped ? piped->next() : edit_line();
+      line = next_line();
       ++number;
     }
     if (!line) break;
