@@ -231,7 +231,7 @@ TEST_CASE("score and embed refuse invalid arguments") {
       {{"score", "--context", "9", "--stride", "10"}, {"--stride: ", "9", "10"}},
       {{"score", "--jsonl", "--choices"}, {"cannot be combined with"}},
       {{"score", "--choices", "--stride", "9"}, {"cannot be combined with"}},
-      {{"embed", "--pooling", "max"}, {"--pooling", "mean or last", "'max'"}},
+      {{"embed", "--pooling", "max"}, {"--pooling", "mean|last", "'max'"}},
       {{"embed", "--layer", "7"}, {"--layer: ", "from 0 to 6", "7"}}};
   for (const auto& [arguments, facts] : cases) check_refused(arguments, 2, facts);
 }
