@@ -244,11 +244,11 @@ struct PerplexityComparison {
 /// score their second half (the last one perhaps fewer tokens). So every token except the first is
 /// scored once, and from the second window on, at least half a window of text precedes it.
 ///
-/// Calls `progress`, unless it is empty, after each window with the share of the tokens that have
-/// been scored, up to 1; an exception from it reaches the caller.
+/// Calls `progress`, unless it is empty, with the share of the tokens that have been scored, up to
+/// 0.5 for a and then up to 1 for b; an exception from it reaches the caller.
 ///
-/// Cost: each model computes every token about twice; memory for 32 rows of logits for each model.
-/// Throws Error(invalid_argument), before any work, for fewer than two tokens or positions, for
+/// Cost: that of score() for each model, which computes every token about twice. Throws
+/// Error(invalid_argument), before any work, for fewer than two tokens or positions, for
 /// vocabularies that differ in size, and for a token outside the vocabulary.
 ///
 /// Example:

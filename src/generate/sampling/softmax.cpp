@@ -99,11 +99,6 @@ double log_sum_exp(std::span<const float> logits, std::span<float> scratch) noex
   return static_cast<double>(s.max) + static_cast<double>(log_of(s.sum));
 }
 
-double log_sum_exp(std::span<const float> logits) {
-  std::vector<float> scratch(logits.size());
-  return log_sum_exp(logits, scratch);
-}
-
 void check_top_logprobs(std::size_t top, std::size_t vocab_size) {
   if (top <= vocab_size) return;
   reject("the ", top, " likeliest tokens are asked for, but the vocabulary has ", vocab_size,

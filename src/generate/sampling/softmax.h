@@ -38,10 +38,8 @@ void log_softmax(std::span<float> log_probs, std::span<const float> scores);
 
 /// Returns the logarithm of the sum of exp(logit), with the same bits on every machine. A token's
 /// log-probability is its logit minus this. Returns NaN if the logits have no distribution, because
-/// one of them is NaN or +infinity or because all are -infinity.
-[[nodiscard]] double log_sum_exp(std::span<const float> logits);
-
-/// The same without allocating memory. `scratch` has room for as many floats as there are logits.
+/// one of them is NaN or +infinity or because all are -infinity. `scratch` has room for as many
+/// floats as there are logits.
 [[nodiscard]] double log_sum_exp(std::span<const float> logits, std::span<float> scratch) noexcept;
 
 /// Throws Error(invalid_argument) if `top`, the requested number of likeliest tokens, is more than

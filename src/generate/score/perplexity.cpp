@@ -7,14 +7,10 @@
 #include <vector>
 
 #include "base/fail.h"
-#include "base/share.h"
 #include "base/system/threads.h"
 #include "base/utf8.h"
 #include "generate/sampling/softmax.h"
-#include "generate/score/score_tasks.h"
-#include "generate/writing/tokens.h"
 #include "gpt2/score.h"
-#include "gpt2/session.h"
 
 namespace gpt2 {
 namespace {
@@ -189,16 +185,6 @@ Perplexity perplexity(std::span<const TextScore> scores,
   return summary.perplexity();
 }
 
-namespace {
-
-// The scores of two models, a and b, for the tokens that one window scores.
-struct WindowScore {
-  std::size_t tokens = 0;  // the number of these tokens
-  double nll[2] = {};      // the sum of -log p(token) over these tokens for a and for b, in nats
-};
-
-// Computes the comparison from the scores of all windows. REQUIRES: there is at least one window.
-//
 // Window w scores n_w tokens, all windows together score N tokens, and d_w = nll_b - nll_a is the
 // difference for window w. Both models score the same tokens, so a window that is hard to predict
 // is hard for both, and d_w varies much less than nll_a and nll_b. The difference between the
@@ -208,108 +194,44 @@ struct WindowScore {
 //
 // the change is exp(D) - 1. ratio_of_sums() estimates the standard error of D, and the derivative
 // of exp(D) - 1 carries it over to the change: SE(change) = exp(D) SE(D).
-PerplexityComparison summarize(std::span<const WindowScore> windows) {
-  PerplexityComparison result{.windows = windows.size()};
-  double total[2] = {};
-  for (const WindowScore& window : windows) {
-    result.tokens += window.tokens;
-    for (std::size_t m = 0; m < 2; ++m) total[m] += window.nll[m];
+PerplexityComparison compare_perplexity(const Engine& a, const Engine& b,
+                                        std::span<const TokenId> tokens,
+                                        const std::function<void(double share)>& progress) {
+  const DefaultFloatState state;
+  const Config &of_a = a.model().config(), &of_b = b.model().config();
+  if (of_b.vocab_size != of_a.vocab_size) {
+    reject("comparing perplexity takes models of one vocabulary, got ", of_a.vocab_size, " and ",
+           of_b.vocab_size, " ids");
   }
-  const auto tokens = static_cast<double>(result.tokens);
-  for (std::size_t m = 0; m < 2; ++m) result.perplexity[m] = exp_f64(total[m] / tokens);
-  std::vector<Part> differences;
-  for (const WindowScore& window : windows) {
-    differences.push_back({window.nll[1] - window.nll[0], static_cast<double>(window.tokens)});
+  const std::size_t context = std::min({of_a.n_positions, of_b.n_positions, tokens.size()});
+  if (context < 2) {
+    reject("comparing perplexity takes a text of two tokens or more, and models of two positions ",
+           "or more, got ", context);
+  }
+  const std::vector<TokenId> text(tokens.begin(), tokens.end());
+  const auto windows_by = [&](const Engine& engine, double done) {
+    ScoreOptions options = {.context = context, .stride = context / 2};
+    if (progress) options.progress = [&](double share) { progress(done + share / 2.0); };
+    return score(engine, {&text, 1}, options).front().windows;
+  };
+  const std::vector<ScoredWindow> by_a = windows_by(a, 0.0), by_b = windows_by(b, 0.5);
+  std::vector<Part> parts[2], differences;
+  for (std::size_t i = 0; i < by_a.size(); ++i) {
+    const auto count = static_cast<double>(by_a[i].end - by_a[i].first);
+    parts[0].push_back({by_a[i].nll, count});
+    parts[1].push_back({by_b[i].nll, count});
+    differences.push_back({by_b[i].nll - by_a[i].nll, count});
   }
   const Estimate mean = ratio_of_sums(differences);  // D
   // Close to 0, exp(D) - 1 is off by 2^-53. D itself is not more precise, because its sums are
   // rounded.
   const double ratio = exp_f64(mean.value);
-  result.change = ratio - 1.0;
-  result.standard_error = ratio * mean.standard_error;
-  return result;
-}
-
-// The number of rows of logits that are held at a time. All rows of a window would take more than a
-// hundred megabytes.
-constexpr std::size_t kRows = 32;
-
-void check(const Model& a, const Model& b, std::span<const TokenId> tokens) {
-  const std::size_t vocab_size = a.config().vocab_size;
-  const std::size_t n_positions = std::min(a.config().n_positions, b.config().n_positions);
-  if (b.config().vocab_size != vocab_size) {
-    reject("comparing perplexity takes models of one vocabulary, got ", vocab_size, " and ",
-           b.config().vocab_size, " ids");
-  }
-  if (n_positions < 2) {
-    reject("comparing perplexity takes models of two positions or more, got ", n_positions);
-  }
-  if (tokens.size() < 2) {
-    reject("comparing perplexity takes a text of two tokens or more, got ", tokens.size());
-  }
-  check_tokens(tokens, a.config().vocab_size, "the text");
-}
-
-// Runs both models on the same text.
-class Pair {
- public:
-  Pair(const Engine& a, const Engine& b)
-      : vocab_size_(a.model().config().vocab_size), sessions_{Session(a), Session(b)} {
-    for (auto& logits : logits_) logits.resize(kRows * vocab_size_);
-  }
-
-  // Scores the tokens of the window from index `first` on, each given all tokens of the window
-  // before it. REQUIRES: first >= 1.
-  WindowScore score(std::span<const TokenId> window, std::size_t first) {
-    for (Session& session : sessions_) session.rewind(0);
-    if (first > 1) forward_both(window.first(first - 1), 0);
-    WindowScore score;
-    for (std::size_t i = first; i < window.size(); i += kRows) {
-      const std::size_t rows = std::min(kRows, window.size() - i);
-      forward_both(window.subspan(i - 1, rows), rows);
-      for (std::size_t m = 0; m < 2; ++m) {
-        for (std::size_t row = 0; row < rows; ++row) {
-          const std::span logits = std::span(logits_[m]).subspan(row * vocab_size_, vocab_size_);
-          const float logit = logits[static_cast<std::size_t>(window[i + row])];
-          score.nll[m] += log_sum_exp(logits) - static_cast<double>(logit);
-        }
-      }
-      score.tokens += rows;
-    }
-    return score;
-  }
-
- private:
-  // Appends the tokens to both sessions and writes the logits of the last `rows` tokens to logits_.
-  void forward_both(std::span<const TokenId> tokens, std::size_t rows) {
-    for (std::size_t m = 0; m < 2; ++m) {
-      const Slice slice{&sessions_[m], tokens, std::span(logits_[m]).first(rows * vocab_size_)};
-      forward(std::span(&slice, 1));
-    }
-  }
-
-  std::size_t vocab_size_;
-  Session sessions_[2];
-  std::vector<float> logits_[2];  // (kRows, vocab_size)
-};
-
-}  // namespace
-
-PerplexityComparison compare_perplexity(const Engine& a, const Engine& b,
-                                        std::span<const TokenId> tokens,
-                                        const std::function<void(double share)>& progress) {
-  const DefaultFloatState state;
-  check(a.model(), b.model(), tokens);
-  const std::size_t length =
-      std::min({a.model().config().n_positions, b.model().config().n_positions, tokens.size()});
-  Pair pair(a, b);
-  std::vector<WindowScore> windows;
-  for (const ScoredWindow& window : windows_of(tokens.size(), length, length / 2)) {
-    const auto text = tokens.subspan(window.begin, window.end - window.begin);
-    windows.push_back(pair.score(text, window.first - window.begin));
-    if (progress) progress(share_of(window.end, tokens.size()));
-  }
-  return summarize(windows);
+  return {.tokens = text.size() - 1,
+          .windows = by_a.size(),
+          .perplexity = {exp_f64(ratio_of_sums(parts[0]).value),
+                         exp_f64(ratio_of_sums(parts[1]).value)},
+          .change = ratio - 1.0,
+          .standard_error = ratio * mean.standard_error};
 }
 
 }  // namespace gpt2
