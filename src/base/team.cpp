@@ -141,8 +141,8 @@ class Team::Board {
 
   // Claims and runs tasks of the open step until none is left.
   void work(int rank) noexcept {
-    std::uint32_t finished = 0;
-    std::uint32_t count = 0;
+    int finished = 0;
+    int count = 0;
     while (has_tasks(claims_.load(std::memory_order_relaxed))) {
       // This acquire synchronizes with the release store of claims_ in open(), directly or through
       // the claims of other threads, so that step_ is visible. After the load above, other threads
@@ -150,23 +150,23 @@ class Team::Board {
       // has been opened meanwhile, this is a valid claim of a task of that step.
       const std::uint64_t claim = claims_.fetch_add(1, std::memory_order_acquire);
       if (!has_tasks(claim)) break;
-      count = static_cast<std::uint32_t>(claim >> 32);
+      count = static_cast<int>(claim >> 32);
       step_.call(step_.function, static_cast<std::uint32_t>(claim), rank);
       ++finished;
     }
     // The step stays open until all its tasks are reported here, so that step_ and everything that
     // it refers to remain valid until then.
     if (finished == 0) return;
-    const std::uint32_t done = done_.fetch_add(finished, std::memory_order_acq_rel) + finished;
+    const int done = done_.fetch_add(finished, std::memory_order_acq_rel) + finished;
     if (done == count && rank != 0) wake_one(done_);
   }
 
   // Returns when all tasks of the open step are done.
-  void wait(std::size_t count, bool has_core) noexcept {
+  void wait(int count, bool has_core) noexcept {
     const auto is_over = [&] { return done_.load(std::memory_order_acquire) == count; };
     if (is_over() || spin_until(patience_.now(), has_core, is_over)) return;
     patience_.note_long_wait();
-    for (std::uint32_t done; (done = done_.load(std::memory_order_acquire)) != count;) {
+    for (int done; (done = done_.load(std::memory_order_acquire)) != count;) {
       wait_while(done_, done);
     }
   }
@@ -190,7 +190,7 @@ class Team::Board {
     for (;;) {
       // This must be read before everything else. If a step is opened or the helpers are dismissed
       // after this load, opened_ changes, so that the wait below ends at once.
-      const std::uint32_t opened = opened_.load(std::memory_order_acquire);
+      const int opened = opened_.load(std::memory_order_acquire);
       if (is_dismissed_.load(std::memory_order_acquire) != 0) return;
       if (const int size = size_.load(std::memory_order_acquire); rank >= size) {
         wait_while(size_, size);
@@ -214,8 +214,8 @@ class Team::Board {
 
   alignas(64) std::atomic<std::uint64_t> claims_{0};
   Step step_;
-  std::atomic<std::uint32_t> opened_{0};  // steps and dismissals; helpers sleep until it changes
-  alignas(64) std::atomic<std::uint32_t> done_{0};
+  std::atomic<int> opened_{0};  // counts steps and dismissals; helpers sleep until it changes
+  alignas(64) std::atomic<int> done_{0};
   Patience patience_;
   alignas(64) std::atomic<int> size_{1};  // helpers of this rank and above sleep until it changes
   std::atomic<int> is_dismissed_{0};      // 0 or 1: the system can put threads to sleep on an int
@@ -278,7 +278,7 @@ void Team::resize(int threads) noexcept {
 void Team::run(const Step& step, std::size_t count) noexcept {
   board_->open(step, count);
   board_->work(0);
-  board_->wait(count, size_ <= core_count());
+  board_->wait(static_cast<int>(count), size_ <= core_count());
 }
 
 }  // namespace gpt2

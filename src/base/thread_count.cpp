@@ -96,13 +96,13 @@ std::vector<std::vector<int>> thread_cpus() {
   team.await_helpers();
   const auto threads = static_cast<std::size_t>(team.size());
   std::vector<CpuSet> sets(threads);
-  std::atomic<std::uint32_t> arrived{0};
+  std::atomic<int> arrived{0};
   // No task ends before all have begun, so each thread takes one of them.
   team.for_each(threads, [&](std::size_t, int rank) {
     sets[static_cast<std::size_t>(rank)] = cpus_of_thread();
     arrived.fetch_add(1);
     wake_all(arrived);
-    for (std::uint32_t now; (now = arrived.load()) < threads;) wait_while(arrived, now);
+    for (int now; (now = arrived.load()) < team.size();) wait_while(arrived, now);
   });
   std::vector<std::vector<int>> cpus(threads);
   std::transform(sets.begin(), sets.end(), cpus.begin(), members);

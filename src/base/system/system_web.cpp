@@ -42,11 +42,8 @@ std::filesystem::path library_file() { return {}; }
 const BuiltInFile* find_built_in(const std::filesystem::path&) { return nullptr; }
 
 void wait_while(const std::atomic<int>&, int) noexcept {}
-void wait_while(const std::atomic<std::uint32_t>&, std::uint32_t) noexcept {}
 void wake_one(std::atomic<int>&) noexcept {}
-void wake_one(std::atomic<std::uint32_t>&) noexcept {}
 void wake_all(std::atomic<int>&) noexcept {}
-void wake_all(std::atomic<std::uint32_t>&) noexcept {}
 void start_without_signals(const std::function<void()>& start) { start(); }
 int spare_threads(int) noexcept { return -1; }
 

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cfenv>
-#include <cstdint>
 #include <functional>
 
 namespace gpt2 {
@@ -15,13 +14,10 @@ namespace gpt2 {
 /// Sleeps while `number` is `old`. When this returns, what happened before the store of the other
 /// value is visible, if that store was a release.
 void wait_while(const std::atomic<int>& number, int old) noexcept;
-void wait_while(const std::atomic<std::uint32_t>& number, std::uint32_t old) noexcept;
 
 /// Wakes one thread, or all threads, that sleep on `number`. REQUIRES: it has changed.
 void wake_one(std::atomic<int>& number) noexcept;
-void wake_one(std::atomic<std::uint32_t>& number) noexcept;
 void wake_all(std::atomic<int>& number) noexcept;
-void wake_all(std::atomic<std::uint32_t>& number) noexcept;
 
 /// Calls `start`, which starts threads. They do not receive the signals that are sent to the
 /// process, so that only the threads of the host program do. Throws what `start` throws.
@@ -30,10 +26,11 @@ void wake_all(std::atomic<std::uint32_t>& number) noexcept;
 /// which profilers use.
 void start_without_signals(const std::function<void()>& start);
 
-/// Returns how many further threads this process can run at the same time, up to `wanted`, with the
-/// stacks that OpenMP gives its threads. Finds out by starting that many threads and ending them:
-/// when this returns, the system has taken back all that they used. Returns -1 if there is not even
-/// memory for a parallel region without further threads. REQUIRES: wanted >= 0.
+/// Returns how many further threads this process can run at the same time, up to `wanted`, with
+/// stacks of the system's default size, which OpenMP's threads have unless OMP_STACKSIZE says
+/// otherwise. Finds out by starting that many threads and ending them: when this returns, the
+/// system has taken back all that they used. Returns -1 if there is not even memory for a parallel
+/// region without further threads. REQUIRES: wanted >= 0.
 ///
 /// OpenMP ends the process if it cannot start a thread of a parallel region. Therefore a region
 /// must not ask for more threads than this function has found, and for far fewer if possible,
