@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/names.h"
+#include "base/paths.h"
 #include "c_api/handles.h"
 #include "gpt2/generation_config.h"
 #include "gpt2/model.h"
@@ -175,8 +176,8 @@ gpt2_status gpt2_model_save_quantized(const gpt2_model* model, const char* path)
           "a model that was loaded from memory cannot be saved, because the other files of its "
           "directory are not known: load it by its path");
     }
-    gpt2::save_quantized(from.model, c_path(from.path.c_str(), "the model's path"),
-                         c_path(path, "the path"));
+    gpt2::save_quantized(from.model, gpt2::path_of(from.path),
+                         gpt2::path_of(c_string(path, "the path")));
   });
 }
 

@@ -7,10 +7,9 @@
 #include "c_api/handles.h"
 #include "gpt2/option_fields.h"
 #include "gpt2/sampler.h"
-#include "requests/answer/own_form.h"
 #include "requests/read/options.h"
 #include "requests/read/tokens.h"
-#include "requests/run/completion_run.h"
+#include "requests/run/run.h"
 
 using namespace gpt2::c_api;
 
@@ -80,28 +79,20 @@ void add_callbacks(CompletionRequest& request, const RunStatePointer& state) {
 
 std::unique_ptr<Run> run_of(const std::string& name, SharedScheduler& of,
                             const std::optional<Tokenizer>& tokenizer, JsonArgument& body,
-                            const RunStatePointer& state) {
+                            const RunStatePointer& state, Session* session = nullptr) {
   const RunKind& kind = run_kind(name);
   RequestContext context = {tokenizer, of.engine.model().config()};
-  if (kind.is_own) context.max_prompts = context.max_choices = kMaxTextsOfRun;
+  if (session != nullptr) {
+    context.session = {session->position(), session->capacity()};
+  } else if (kind.is_own) {
+    context.max_prompts = context.max_choices = kMaxTextsOfRun;
+  }
   Request request = kind.read(body.root(), context);
   auto* const completion = std::get_if<CompletionRequest>(&request);
   if (kind.is_own && completion != nullptr) add_callbacks(*completion, state);
   return make_run(kind, std::move(request),
-                  {of.engine, of.scheduler, tokenizer, {.model = of.model_name}}, events_of(state));
-}
-
-// Returns the run of a text in a session, whose tokens are the beginning of the text.
-std::unique_ptr<Run> run_in(Session& session, SharedScheduler& of,
-                            const std::optional<Tokenizer>& tokenizer, JsonArgument& body,
-                            const RunStatePointer& state) {
-  RequestContext context = {tokenizer, session.model().config()};
-  context.session = {session.position(), session.capacity()};
-  CompletionRequest request = read_generate_request(body.root(), context);
-  add_callbacks(request, state);
-  auto form = own_form({}, tokenizer, request);
-  return std::make_unique<CompletionRun>(of.engine, of.scheduler, tokenizer, std::move(request),
-                                         events_of(state), std::move(form), &session);
+                  {of.engine, of.scheduler, tokenizer, {.model = of.model_name}, session},
+                  events_of(state));
 }
 
 // A run, which its handle and a call of gpt2_run_step keep alive.
@@ -266,7 +257,8 @@ gpt2_status gpt2_run_in_session(gpt2_session* session, const gpt2_tokenizer* tok
     const gpt2::Engine engine = sequence->engine();
     run.scheduler = std::make_shared<SharedScheduler>(
         SharedScheduler{engine, "", gpt2::Scheduler(engine, {.max_memory = 1})});
-    run.run = run_in(*sequence, *run.scheduler, optional_tokenizer(tokenizer), given, run.state);
+    run.run = run_of("generate", *run.scheduler, optional_tokenizer(tokenizer), given, run.state,
+                     sequence.get());
     run.session = session->shared;
     run.session->has_run = true;
     return made;

@@ -2,6 +2,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/paths.h"
 #include "c_api/handles.h"
 #include "gpt2/embed.h"
 #include "gpt2/observer.h"
@@ -198,13 +199,16 @@ gpt2_status gpt2_session_fork(const gpt2_session* session, gpt2_session** out) {
 }
 
 gpt2_status gpt2_session_save(const gpt2_session* session, const char* path) {
-  return guard([&] { gpt2::save_session(*free_session(session), c_path(path, "the path")); });
+  return guard([&] {
+    gpt2::save_session(*free_session(session), gpt2::path_of(c_string(path, "the path")));
+  });
 }
 
 gpt2_status gpt2_session_load(const gpt2_model* model, const gpt2_engine* engine, const char* path,
                               const char* options, gpt2_session** out) {
   return guard_new(out, [&] {
-    return make_session(gpt2::load_session(engine_for(model, engine), c_path(path, "the path"),
+    return make_session(gpt2::load_session(engine_for(model, engine),
+                                           gpt2::path_of(c_string(path, "the path")),
                                            session_options_of(options)));
   });
 }

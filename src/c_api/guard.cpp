@@ -4,6 +4,8 @@
 #include <limits>
 #include <new>
 
+#include "base/utf8.h"
+
 namespace gpt2::c_api {
 namespace {
 
@@ -13,15 +15,9 @@ thread_local constinit char last_message[1001] = {};
 // Copies the message without line breaks. If it is too long, truncates it between two characters.
 // The message of an exception from a callback may be any bytes, even only UTF-8 continuation bytes.
 gpt2_status note(gpt2_status status, const char* message) noexcept {
-  std::size_t length = strnlen(message, sizeof last_message);
-  if (length == sizeof last_message) {
-    const auto continues = [](char byte) {
-      return (static_cast<unsigned char>(byte) & 0xc0u) == 0x80u;
-    };
-    do {
-      --length;
-    } while (length > 0 && continues(message[length]));
-  }
+  constexpr std::size_t kMaxLength = sizeof last_message - 1;
+  const std::string_view text(message, strnlen(message, kMaxLength + 1));
+  const std::size_t length = place_to_cut(text, kMaxLength);
   std::memmove(last_message, message, length);
   last_message[length] = '\0';
   std::replace(last_message, last_message + length, '\n', ' ');
@@ -84,12 +80,6 @@ std::string_view text_of(const char* data, std::size_t size, const char* name) {
 std::string c_string(const char* text, const char* name) {
   require(text, name);
   return text;
-}
-
-// On Windows, the constructor of a path would read chars in another encoding.
-std::filesystem::path c_path(const char* text, const char* name) {
-  require(text, name);
-  return reinterpret_cast<const char8_t*>(text);
 }
 
 std::vector<MemoryFile> files_of(const gpt2_memory_file* files, std::size_t count) {

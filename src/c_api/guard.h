@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -110,9 +109,6 @@ std::string_view text_of(const char* data, std::size_t size, const char* name);
 
 /// Returns a name or a path, which ends with a zero byte, as a string.
 std::string c_string(const char* text, const char* name);
-
-/// Returns a path that is written like this in UTF-8.
-std::filesystem::path c_path(const char* text, const char* name);
 
 /// Returns the caller's files. Their contents are not copied.
 std::vector<MemoryFile> files_of(const gpt2_memory_file* files, std::size_t count);

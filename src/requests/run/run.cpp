@@ -79,7 +79,7 @@ std::unique_ptr<Run> run_of(const RunKind& kind, CompletionRequest request, cons
                             RunEvents events) {
   auto form = kind.form(of.head, of.tokenizer, request);
   return std::make_unique<CompletionRun>(of.engine, of.scheduler, of.tokenizer, std::move(request),
-                                         std::move(events), std::move(form));
+                                         std::move(events), std::move(form), of.session);
 }
 
 std::unique_ptr<Run> run_of(const RunKind&, EmbeddingRequest request, const RunContext& of,

@@ -145,6 +145,7 @@ struct RunContext {
   Scheduler& scheduler;
   const std::optional<Tokenizer>& tokenizer;
   AnswerHead head = {};
+  Session* session = nullptr;  ///< whose text the run continues, if there is one
 };
 
 /// Makes a run of a request that the kind has read, and computes nothing. The scheduler, which is
