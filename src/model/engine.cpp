@@ -135,29 +135,21 @@ std::unique_lock<ProcessMutex> Engine::Impl::Crew::lock() {
 
 // The workspace has room for the longest sequence that the model allows, even if all sessions are
 // shorter.
-Engine::Impl::Impl(const Model& m, const EngineOptions& options)
+Engine::Impl::Impl(const Model& m, const EngineOptions& options, std::shared_ptr<Crew> others)
     : model(m),
       threads(checked_threads(options.threads)),
       fewer_threads(options.threads == 0),
       kv_type(checked_kv_type(options.kv_type, m)),
       workspace(m.config(), m.config().n_positions, threads),
-      crew(std::make_shared<Crew>(threads)),
-      batch(kMaxRows) {}
-
-Engine::Impl::Impl(const Model& m, const Impl& other)
-    : model(m),
-      threads(other.threads),
-      fewer_threads(other.fewer_threads),
-      kv_type(checked_kv_type(KVType::automatic, m)),
-      workspace(m.config(), m.config().n_positions, threads),
-      crew(other.crew),
+      crew(others ? std::move(others) : std::make_shared<Crew>(threads)),
       batch(kMaxRows) {}
 
 Engine Engine::Impl::engine_of(const Model& draft) {
   const auto lock = crew->lock();
   std::shared_ptr<Impl> engine = draft_engine.lock();
   if (!engine || engine->model.transformer() != draft.transformer()) {
-    engine = std::make_shared<Impl>(draft, *this);
+    const EngineOptions options = {.threads = fewer_threads ? 0 : threads};
+    engine = std::make_shared<Impl>(draft, options, crew);
     draft_engine = engine;
   }
   return Engine(std::move(engine));

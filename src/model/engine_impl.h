@@ -29,10 +29,10 @@ namespace gpt2 {
 void check_layer(std::size_t layer, const Config& config);
 
 struct Engine::Impl {
-  Impl(const Model& model, const EngineOptions& options);
+  struct Crew;
 
-  /// Constructs an engine of another model that runs on the threads of `other`.
-  Impl(const Model& model, const Impl& other);
+  /// Starts threads, unless the engine shares those of `others`.
+  Impl(const Model& model, const EngineOptions& options, std::shared_ptr<Crew> others = nullptr);
 
   /// Returns an engine of another model, a draft, whose passes run on the threads of this one. As
   /// long as a session of such an engine exists, returns the same engine for the same model. Throws

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,11 +28,6 @@ DType dtype_of(WeightType type) {
   return floats ? by_type(*floats, DType::f32, DType::f16, DType::bf16) : DType::u8;
 }
 
-void close(std::ofstream& out, const fs::path& file) {
-  out.close();
-  if (!out) fail(file.string(), "cannot be written: ", reason_of(errno));
-}
-
 void write_safetensors(const fs::path& file, const std::vector<NamedWeight>& tensors,
                        const std::function<void(double share)>& progress) {
   TensorList list;
@@ -45,21 +38,25 @@ void write_safetensors(const fs::path& file, const std::vector<NamedWeight>& ten
                                               .bytes = tensor.bytes.size()});
     total += tensor.bytes.size();
   }
-  std::ofstream out(file, std::ios::binary);
-  out << safetensors_header(list);
+  NewFile out(file);
+  out.write(bytes_of_text(safetensors_header(list)));
   for (const NamedWeight& tensor : tensors) {
     if (progress) progress(share_of(written, total));
     written += tensor.bytes.size();
-    if (!(out << text_of(tensor.bytes))) break;  // close() throws with the reason
+    out.write(tensor.bytes);
   }
-  close(out, file);
+  out.commit();
+}
+
+void write_file(const fs::path& to, Bytes content) {
+  NewFile out(to);
+  out.write(content);
+  out.commit();
 }
 
 template <class Json>
 void write_json(const fs::path& to, const Json& json) {
-  std::ofstream out(to, std::ios::binary);  // the same bytes on every system
-  out << json.dump(2) << '\n';
-  close(out, to);
+  write_file(to, bytes_of_text(json.dump(2) + '\n'));
 }
 
 void write_config(const fs::path& to, const Config& config, WeightType type) {
@@ -69,22 +66,17 @@ void write_config(const fs::path& to, const Config& config, WeightType type) {
   write_json(to, document.root);
 }
 
-void write_copy(const fs::path& from, const fs::path& to) {
-  std::ofstream out(to, std::ios::binary);
-  out << text_of(MappedFile(from).bytes());
-  close(out, to);
-}
-
 // Copies the files of the tokenizer and the generation_config.json. If there is no such file,
 // copies config.json under this name, because older configs contain the settings for generation,
 // but with the tokens that end a text, because those of the written config.json no longer count.
 void copy_side_files(const ModelPlaces& from, const Config& config, const fs::path& to) {
   for (const char* name : kTokenizerFiles) {
-    if (is_there(from.tokenizer / name)) write_copy(from.tokenizer / name, to / name);
+    if (is_there(from.tokenizer / name))
+      write_file(to / name, MappedFile(from.tokenizer / name).bytes());
   }
   const char* const name = "generation_config.json";
   if (is_there(from.config / name)) {
-    write_copy(from.config / name, to / name);
+    write_file(to / name, MappedFile(from.config / name).bytes());
   } else if (const fs::path older = from.config / "config.json"; is_there(older)) {
     auto document = parse_json(text_of(MappedFile(older).bytes()), older.string());
     document.root["eos_token_id"] = config.eos_token_id;
