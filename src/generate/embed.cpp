@@ -1,5 +1,6 @@
 #include "gpt2/embed.h"
 
+#include <list>
 #include <utility>
 
 #include "base/fail.h"
@@ -12,57 +13,40 @@
 namespace gpt2 {
 namespace {
 
-// Texts that share a pass.
-class EmbedPass {
- public:
-  EmbedPass(const Engine& engine, const EmbedOptions& options)
-      : engine_(engine), options_(options), config_(engine.model().config()) {}
-
-  [[nodiscard]] bool is_full() const { return tokens_ >= kEnoughRows; }
-
-  void add(const std::vector<TokenId>& text) {
-    sessions_.emplace_back(engine_, SessionOptions{.max_tokens = text.size()});
-    texts_.push_back(&text);
-    tokens_ += text.size();
+// Returns the mean of the rows of a matrix with so many columns.
+std::vector<float> mean_row(const std::vector<float>& matrix, std::size_t cols) {
+  std::vector<double> sums(cols);
+  for (std::size_t i = 0; i < matrix.size(); ++i) {
+    sums[i % cols] += static_cast<double>(matrix[i]);
   }
+  const auto rows = static_cast<double>(matrix.size() / cols);
+  std::vector<float> mean;
+  for (const double sum : sums) mean.push_back(static_cast<float>(sum / rows));
+  return mean;
+}
 
-  // Appends the vectors of the texts and returns how many tokens they have.
-  std::size_t run(std::vector<std::vector<float>>& vectors) {
-    const bool is_last = options_.pooling == Pooling::last;
-    std::vector<std::vector<float>> states;
-    std::vector<HiddenSlice> slices;
-    for (std::size_t i = 0; i < texts_.size(); ++i) {
-      const std::size_t rows = is_last ? 1 : texts_[i]->size();
-      states.emplace_back(rows * config_.n_embd);
-      slices.push_back({&sessions_[i], *texts_[i], states[i]});
-    }
-    hidden_states(slices, options_.layer.value_or(config_.n_layer));
-    for (auto& of_text : states) {
-      vectors.push_back(is_last ? std::move(of_text) : mean_row(of_text));
-    }
-    return tokens_;
+// Computes the first texts, as many as fill a pass, together. Appends their vectors, and returns
+// how many tokens they have.
+std::size_t run_pass(const Engine& engine, std::span<const std::vector<TokenId>> texts,
+                     const EmbedOptions& options, std::vector<std::vector<float>>& vectors) {
+  const Config& config = engine.model().config();
+  const bool is_last = options.pooling == Pooling::last;
+  std::list<Session> sessions;
+  std::vector<std::vector<float>> states;
+  std::vector<HiddenSlice> slices;
+  std::size_t tokens = 0;
+  for (auto text = texts.begin(); text != texts.end() && tokens < kEnoughRows; ++text) {
+    Session& session = sessions.emplace_back(engine, SessionOptions{.max_tokens = text->size()});
+    auto& of_text = states.emplace_back((is_last ? 1 : text->size()) * config.n_embd);
+    slices.push_back({&session, *text, of_text});
+    tokens += text->size();
   }
-
- private:
-  // The mean of the rows of a matrix (n, n_embd).
-  [[nodiscard]] std::vector<float> mean_row(const std::vector<float>& matrix) const {
-    std::vector<double> sums(config_.n_embd);
-    for (std::size_t i = 0; i < matrix.size(); ++i) {
-      sums[i % config_.n_embd] += static_cast<double>(matrix[i]);
-    }
-    const auto rows = static_cast<double>(matrix.size() / config_.n_embd);
-    std::vector<float> mean;
-    for (const double sum : sums) mean.push_back(static_cast<float>(sum / rows));
-    return mean;
+  hidden_states(slices, options.layer.value_or(config.n_layer));
+  for (auto& of_text : states) {
+    vectors.push_back(is_last ? std::move(of_text) : mean_row(of_text, config.n_embd));
   }
-
-  const Engine& engine_;
-  const EmbedOptions& options_;
-  const Config& config_;
-  std::vector<Session> sessions_;
-  std::vector<const std::vector<TokenId>*> texts_;
-  std::size_t tokens_ = 0;
-};
+  return tokens;
+}
 
 }  // namespace
 
@@ -86,10 +70,8 @@ std::vector<std::vector<float>> embed(const Engine& engine,
   }
   std::vector<std::vector<float>> vectors;
   std::size_t read = 0;
-  for (std::size_t next = 0; next < texts.size();) {
-    EmbedPass pass(engine, options);
-    while (next < texts.size() && !pass.is_full()) pass.add(texts[next++]);
-    read += pass.run(vectors);
+  while (vectors.size() < texts.size()) {
+    read += run_pass(engine, texts.subspan(vectors.size()), options, vectors);
     if (options.progress) options.progress(share_of(read, total));
   }
   return vectors;
