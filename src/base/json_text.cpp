@@ -2,36 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 
 namespace gpt2 {
 namespace {
 
 template <class Tree>
-Json value_of(const Tree& tree) {
-  if (tree.is_object()) {
-    Json object = Json::object();
-    for (const auto& [name, value] : tree.items()) object.add(name, value);
-    return object;
-  }
-  if (tree.is_array()) {
-    Json array = Json::array();
-    for (const auto& value : tree) array.push_back(value);
-    return array;
-  }
-  if (tree.is_string()) return tree.template get_ref<const std::string&>();
-  if (tree.is_boolean()) return tree.template get<bool>();
-  if (tree.is_number_float()) return tree.template get<double>();
-  if (tree.is_number_unsigned()) return tree.template get<std::uint64_t>();
-  if (tree.is_number_integer()) return tree.template get<std::int64_t>();
-  return {};
+std::string text_of(const Tree& tree) {
+  return tree.dump(-1, ' ', false, Tree::error_handler_t::replace);
 }
 
 }  // namespace
 
-Json::Json(const nlohmann::json& tree) : Json(value_of(tree)) {}
-Json::Json(const nlohmann::ordered_json& tree) : Json(value_of(tree)) {}
+Json::Json(const nlohmann::json& tree) : text_(text_of(tree)) {}
+Json::Json(const nlohmann::ordered_json& tree) : text_(text_of(tree)) {}
 
 Json Json::array(std::initializer_list<Json> elements) { return Json(std::vector(elements)); }
 
@@ -47,7 +31,7 @@ void Json::write(std::string_view text) {
   if (std::ranges::all_of(text, is_plain)) {
     text_.append("\"").append(text).append("\"");
   } else {
-    text_ += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    text_ += text_of(nlohmann::json(text));
   }
 }
 
