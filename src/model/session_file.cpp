@@ -2,13 +2,11 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/checked_math.h"
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/mapped_file.h"
@@ -44,13 +42,6 @@ struct SessionHeader {
   std::uint64_t written = 0;   // how many of the last tokens generate() wrote after its prompt
 };
 
-// The parts of a file that has been checked. `tokens` and `cache` point into the mapped file.
-struct SessionParts {
-  SessionHeader header;
-  Bytes tokens;
-  Bytes cache;
-};
-
 constexpr std::string_view kMagic = "gpt2sess";
 static_assert(sizeof(SessionHeader) == 12 * 8 && std::endian::native == std::endian::little);
 
@@ -61,29 +52,6 @@ constexpr std::size_t kMinBytes = sizeof(SessionHeader) + kChecksumBytes;
 std::string_view type_name(const char (&name)[8]) {
   const std::string_view all(name, sizeof name);
   return all.substr(0, all.find('\0'));
-}
-
-// Returns the bytes of each number in the cache. For a type that is not known, this is an arbitrary
-// value; require_same_model() throws an error later.
-std::size_t bytes_of_number(const SessionHeader& header) {
-  return bytes_of(kv_type_named(type_name(header.kv_type)).value_or(KVType::f32));
-}
-
-// Returns the size of the file that the header describes, or nothing if no file can be that large.
-std::optional<std::size_t> size_of(const SessionHeader& header) {
-  // A number that memory has no room for stays too large, also if std::size_t has 32 bits.
-  const auto in_memory = [](std::uint64_t size) {
-    return static_cast<std::size_t>(std::min<std::uint64_t>(size, SIZE_MAX));
-  };
-  const std::size_t sizes[] = {in_memory(header.n_layer), in_memory(header.n_head),
-                               in_memory(header.head_dim), in_memory(header.computed)};
-  const std::size_t count = in_memory(header.tokens);
-  const auto tokens = checked_product(std::span(&count, 1), sizeof(TokenId));
-  const auto cache = checked_product(sizes, 2 * bytes_of_number(header));
-  std::size_t size = kMinBytes;
-  if (!tokens || __builtin_add_overflow(size, *tokens, &size)) return std::nullopt;
-  if (!cache || __builtin_add_overflow(size, *cache, &size)) return std::nullopt;
-  return size;
 }
 
 // -- The fingerprint of a model -----------------------------------------------------------------
@@ -148,8 +116,8 @@ SessionHeader session_header(const Engine& engine) {
   return header;
 }
 
-// Checks a file and returns its parts. Messages begin with `name`.
-SessionParts read_session(Bytes file, const std::string& name) {
+// Checks the beginning of a file. Messages begin with `name`.
+SessionHeader read_header(Bytes file, const std::string& name) {
   SessionHeader header;
   const std::string_view magic = text_of(file).substr(0, kMagic.size());
   if (magic.empty() || !kMagic.starts_with(magic)) {
@@ -164,22 +132,7 @@ SessionParts read_session(Bytes file, const std::string& name) {
     fail(name, "has a format that this version cannot read: expected version ",
          SessionHeader().version, ", found ", header.version);
   }
-  const std::optional<std::size_t> size = size_of(header);
-  if (size != file.size()) {
-    fail(name, "is cut short or damaged: expected ",
-         size ? concat(*size, " bytes") : "sizes in the header that a file can have", ", found ",
-         file.size(), " bytes");
-  }
-  const Bytes contents = file.first(file.size() - kChecksumBytes);
-  Hash hash;
-  hash.add(contents);
-  const auto checksum = load_little_endian<std::uint64_t>(file, contents.size());
-  if (checksum != hash.value()) {
-    fail(name, "is damaged: expected the checksum ", checksum, ", found ", hash.value(),
-         "; save the session again");
-  }
-  const std::size_t cache = sizeof header + header.tokens * sizeof(TokenId);
-  return {header, contents.subspan(sizeof header, cache - sizeof header), contents.subspan(cache)};
+  return header;
 }
 
 // Throws unless the session that was saved had the same weights, and keys and values of the same
@@ -202,17 +155,40 @@ void require_same_model(const SessionHeader& header, const Engine& engine,
   }
 }
 
-std::vector<TokenId> tokens_of(const SessionParts& parts, const Config& config,
-                               const std::string& name) {
-  const SessionHeader& header = parts.header;
+// Checks the numbers of tokens, the size and the checksum of a file whose header is that of a model
+// with this config. Returns what follows the header. The products do not overflow, because the
+// config has checked the size of the keys and values of all positions.
+Bytes read_contents(Bytes file, const SessionHeader& header, const Config& config, KVType type,
+                    const std::string& name) {
   const auto require = [&](const char* what, std::uint64_t found, std::uint64_t max) {
     if (found > max) fail(name, what, ": expected at most ", max, ", found ", found);
   };
   require("tokens", header.tokens, config.n_positions);
   require("tokens with keys and values", header.computed, header.tokens);
   require("generated tokens", header.written, header.tokens);
-  std::vector<TokenId> tokens(header.tokens);
-  if (!tokens.empty()) std::memcpy(tokens.data(), parts.tokens.data(), parts.tokens.size());
+  const auto tokens = static_cast<std::size_t>(header.tokens);
+  const auto computed = static_cast<std::size_t>(header.computed);
+  const std::size_t cache = 2 * config.n_layer * config.n_embd * computed * bytes_of(type);
+  const std::size_t size = kMinBytes + tokens * sizeof(TokenId) + cache;
+  if (size != file.size()) {
+    fail(name, "is cut short or damaged: expected ", size, " bytes, found ", file.size());
+  }
+  const Bytes contents = file.first(size - kChecksumBytes);
+  Hash hash;
+  hash.add(contents);
+  const auto checksum = load_little_endian<std::uint64_t>(file, contents.size());
+  if (checksum != hash.value()) {
+    fail(name, "is damaged: expected the checksum ", checksum, ", found ", hash.value(),
+         "; save the session again");
+  }
+  return contents.subspan(sizeof header);
+}
+
+// Reads the tokens at the beginning of the contents.
+std::vector<TokenId> read_tokens(Bytes contents, std::size_t count, const Config& config,
+                                 const std::string& name) {
+  std::vector<TokenId> tokens(count);
+  if (count > 0) std::memcpy(tokens.data(), contents.data(), count * sizeof(TokenId));
   for (const TokenId token : tokens) {
     if (token >= 0 && static_cast<std::size_t>(token) < config.vocab_size) continue;
     fail(name, "has a token outside the model's vocabulary: expected an id from 0 to ",
@@ -271,10 +247,12 @@ void save_session(const Session& session, const fs::path& file) {
 Session load_session(const Engine& engine, const fs::path& file, const SessionOptions& options) {
   const MappedFile mapped(file);
   const std::string name = file.string();
-  const SessionParts parts = read_session(mapped.bytes(), name);
-  require_same_model(parts.header, engine, name);
+  const SessionHeader header = read_header(mapped.bytes(), name);
+  require_same_model(header, engine, name);
   const Config& config = engine.model().config();
-  const std::vector<TokenId> tokens = tokens_of(parts, config, name);
+  const KVType type = engine.kv_type();
+  const Bytes contents = read_contents(mapped.bytes(), header, config, type, name);
+  const auto tokens = read_tokens(contents, static_cast<std::size_t>(header.tokens), config, name);
   if (options.max_tokens != 0 && options.max_tokens < tokens.size()) {
     fail(ErrorCode::invalid_argument, name, "has ", tokens.size(),
          " tokens, but max_tokens allows only ", options.max_tokens);
@@ -282,11 +260,10 @@ Session load_session(const Engine& engine, const fs::path& file, const SessionOp
 
   Session session(engine, options);
   Session::Impl& impl = *session.impl();
-  const std::size_t computed = parts.header.computed;
+  const auto computed = static_cast<std::size_t>(header.computed);
   const std::size_t head_dim = config.head_dim();
-  const KVType type = engine.kv_type();
   const auto widen = type == KVType::f16 ? kernels().widen_f16 : kernels().widen_f32;
-  const std::byte* at = parts.cache.data();
+  const std::byte* at = contents.data() + tokens.size() * sizeof(TokenId);
   std::vector<float> rows(2 * computed * head_dim);
   const ConstMatrix keys{rows.data(), computed, head_dim, head_dim};
   const ConstMatrix values{keys.row(computed), computed, head_dim, head_dim};
@@ -298,8 +275,8 @@ Session load_session(const Engine& engine, const fs::path& file, const SessionOp
   impl.tokens.assign(tokens.begin(), tokens.end());
   impl.computed = computed;
   impl.unchanged = 0;  // the file does not say whether an observer has changed anything
-  impl.history = {.dropped = static_cast<std::size_t>(parts.header.dropped),
-                  .written = static_cast<std::size_t>(parts.header.written)};
+  impl.history = {.dropped = static_cast<std::size_t>(header.dropped),
+                  .written = static_cast<std::size_t>(header.written)};
   return session;
 }
 
