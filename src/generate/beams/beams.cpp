@@ -109,36 +109,31 @@ void BeamScorer::score(Scratch& scratch, std::span<const float> logits,
   scratch.candidates.add(beam, sum, scratch.sampler.process(log_probs, ids));
 }
 
-// If a beam fails on any thread, the calling thread scores all beams again, in order, so that the
-// error is always that of the first beam that fails.
+// If beams fail, the error is that of the first of them.
 std::span<const Candidate> BeamScorer::best(const BeamSessions& sessions,
                                             std::span<const float> sums) {
   const auto score_beam = [&](Scratch& scratch, std::size_t beam) {
     score(scratch, sessions.logits(beam), sessions.tokens(beam), beam, sums[beam]);
   };
-  const auto clear = [&] {
-    for (std::optional<Scratch>& scratch : scratch_) {
-      if (scratch) scratch->candidates.clear();
-    }
-  };
-  clear();
-  Scratch& own = *scratch_.front();
-  bool is_alone = !options_.sampling.processors.empty();
-  if (!is_alone) {
-    std::vector<char> has_failed(sums.size(), 0);
-    engine_.for_each(sums.size(), [&](std::size_t beam, int rank) {
-      try {
-        std::optional<Scratch>& scratch = scratch_[static_cast<std::size_t>(rank)];
-        if (!scratch) scratch.emplace(made());
-        score_beam(*scratch, beam);
-      } catch (const std::exception&) {
-        has_failed[beam] = 1;
-      }
-    });
-    is_alone = std::ranges::count(has_failed, 0) != std::ssize(has_failed);
-    if (is_alone) clear();
+  for (std::optional<Scratch>& scratch : scratch_) {
+    if (scratch) scratch->candidates.clear();
   }
+  Scratch& own = *scratch_.front();
+  const bool is_alone = !options_.sampling.processors.empty();
   for (std::size_t beam = 0; is_alone && beam < sums.size(); ++beam) score_beam(own, beam);
+  std::vector<std::exception_ptr> errors(sums.size());
+  engine_.for_each(is_alone ? 0 : sums.size(), [&](std::size_t beam, int rank) {
+    try {
+      std::optional<Scratch>& scratch = scratch_[static_cast<std::size_t>(rank)];
+      if (!scratch) scratch.emplace(made());
+      score_beam(*scratch, beam);
+    } catch (...) {
+      errors[beam] = std::current_exception();
+    }
+  });
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
   for (std::size_t i = 1; i < scratch_.size(); ++i) {
     if (scratch_[i]) own.candidates.merge(scratch_[i]->candidates);
   }
