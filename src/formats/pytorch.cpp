@@ -136,16 +136,6 @@ Storages storages_of(const Pickle& object, std::string_view where) {
   return storages;
 }
 
-[[noreturn]] void fail_cut_short(const StateDict& state, std::string_view key, std::size_t missing,
-                                 Bytes file, std::string_view where) {
-  const auto user =
-      std::ranges::find(state.tensors, key, [](const StoredTensor& t) { return t.storage.key; });
-  const std::string what =
-      user == state.tensors.end() ? "storage " + quote(key) : "tensor " + quote(user->name);
-  fail(where, "the file ends inside ", what, ", at byte ", file.size(), "; expected ", missing,
-       " more bytes: download it again");
-}
-
 // Finds the content of the storages in the file. After the list of keys, the file has the number of
 // elements and then the elements of each storage.
 void find_contents(StateDict& state, Storages storages, Bytes file, const Pickle& keys,
@@ -159,7 +149,8 @@ void find_contents(StateDict& state, Storages storages, Bytes file, const Pickle
     Storage& storage = found->second;
     if (rest.size() < 8 || rest.size() - 8 < storage.bytes) {
       const std::size_t have = rest.size() < 8 ? 0 : rest.size() - 8;
-      fail_cut_short(state, key, storage.bytes - have, file, where);
+      fail(where, "the file ends inside storage ", quote(key), ", at byte ", file.size(),
+           "; expected ", storage.bytes - have, " more bytes: download it again");
     }
     const auto elements = load_little_endian<std::uint64_t>(rest);
     if (elements != storage.elements) {

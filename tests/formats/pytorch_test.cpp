@@ -272,7 +272,7 @@ TEST_CASE("refused: names that are too long or appear twice") {
   for (const auto& [root, fact] : roots) refused(torch_zip(root, storages), fact);
 }
 
-TEST_CASE("refused: a pre-1.6 file that is cut short; the message names the tensor") {
+TEST_CASE("refused: a pre-1.6 file that is cut short; the message names the storage") {
   const std::string object = py_dict({{"second", byte_pair("2", 2, true)},
                                       {"first", byte_pair("1", 2, true)},
                                       {"tied", byte_pair("1", 2, true)}});
@@ -284,8 +284,8 @@ TEST_CASE("refused: a pre-1.6 file that is cut short; the message names the tens
     refused(file.substr(0, size), concat("the file ends inside ", inside, ", at byte ", size,
                                          "; expected ", missing, " more bytes"));
   };
-  cut(whole, 1, "tensor 'second'", 1);
-  cut(whole, 11, "tensor 'first'", 1);
+  cut(whole, 1, "storage '2'", 1);
+  cut(whole, 11, "storage '1'", 1);
   // Only the optimizer refers to storage 3.
   const std::string wrapped = py_dict({{"model", object}, {"optimizer", byte_pair("3", 2, true)}});
   cut(torch_legacy(wrapped, {{"1", "ab"}, {"2", "cd"}, {"3", "ef"}}, 1), 1, "storage '3'", 1);
