@@ -36,9 +36,10 @@ std::string OptionRange::text(bool is_whole) const {
 }
 
 void check_options(const SamplingOptions& o, std::size_t vocab_size) {
-  for_each_sampling_field([&](const auto& field) { check_value(field, o); });
-  for_each_sampling_field(
-      [&](const auto& field) { check_ids(field.name, o.*field.member, vocab_size); });
+  for_each_sampling_field([&](const auto& field) {
+    check_value(field, o);
+    check_ids(field.name, o.*field.member, vocab_size);
+  });
   for (const LogitsProcessor& processor : o.processors) {
     if (!processor) reject("processors has an empty function: leave it out");
   }

@@ -87,9 +87,43 @@ std::vector<ScoredUnits> units_of(std::span<const TokenId> text, const Tokenizer
 class ScoreSummary {
  public:
   // `units` are those of the tokens that the window scores; none if they are not counted.
-  void add(const ScoredWindow& window, std::span<const ScoredUnits> units);
+  void add(const ScoredWindow& window, std::span<const ScoredUnits> units) {
+    const std::size_t tokens = window.end - window.first;
+    if (tokens == 0) return;
+    std::size_t words = 0, bytes = 0;
+    for (const ScoredUnits& token : units) {
+      words += token.words;
+      bytes += token.bytes;
+    }
+    counts_.tokens += tokens;
+    counts_.words += words;
+    counts_.bytes += bytes;
+    counts_.nll += window.nll;
+    ++counts_.windows;
+    const std::size_t counts[] = {tokens, words, bytes};
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      parts_[i].push_back({window.nll, static_cast<double>(counts[i])});
+    }
+    const double mean = window.nll / static_cast<double>(tokens);
+    const auto weight = static_cast<double>(window.labels - 1);
+    weighted_.sum += weight * mean;
+    weighted_.units += weight;
+    unweighted_.sum += mean;
+    unweighted_.units += 1.0;
+  }
 
-  [[nodiscard]] Perplexity perplexity() const;
+  [[nodiscard]] Perplexity perplexity() const {
+    Perplexity result = counts_;
+    result.by_token = exp_of(ratio_of_sums(parts_[0]));
+    result.by_word = exp_of(ratio_of_sums(parts_[1]));
+    const Estimate by_byte = ratio_of_sums(parts_[2]);
+    result.by_byte = exp_of(by_byte);
+    constexpr double kLog2 = std::numbers::ln2;
+    result.bits_per_byte = {by_byte.value / kLog2, by_byte.standard_error / kLog2};
+    result.hf_weighted = exp_f64(ratio_of_sums({&weighted_, 1}).value);
+    result.hf_unweighted = exp_f64(ratio_of_sums({&unweighted_, 1}).value);
+    return result;
+  }
 
  private:
   Perplexity counts_;                       // only the counts and the nll are set
@@ -97,44 +131,6 @@ class ScoreSummary {
   Part weighted_ = {0.0, 0.0};
   Part unweighted_ = {0.0, 0.0};
 };
-
-void ScoreSummary::add(const ScoredWindow& window, std::span<const ScoredUnits> units) {
-  const std::size_t tokens = window.end - window.first;
-  if (tokens == 0) return;
-  std::size_t words = 0, bytes = 0;
-  for (const ScoredUnits& token : units) {
-    words += token.words;
-    bytes += token.bytes;
-  }
-  counts_.tokens += tokens;
-  counts_.words += words;
-  counts_.bytes += bytes;
-  counts_.nll += window.nll;
-  ++counts_.windows;
-  const std::size_t counts[] = {tokens, words, bytes};
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    parts_[i].push_back({window.nll, static_cast<double>(counts[i])});
-  }
-  const double mean = window.nll / static_cast<double>(tokens);
-  const auto weight = static_cast<double>(window.labels - 1);
-  weighted_.sum += weight * mean;
-  weighted_.units += weight;
-  unweighted_.sum += mean;
-  unweighted_.units += 1.0;
-}
-
-Perplexity ScoreSummary::perplexity() const {
-  Perplexity result = counts_;
-  result.by_token = exp_of(ratio_of_sums(parts_[0]));
-  result.by_word = exp_of(ratio_of_sums(parts_[1]));
-  const Estimate by_byte = ratio_of_sums(parts_[2]);
-  result.by_byte = exp_of(by_byte);
-  constexpr double kLog2 = std::numbers::ln2;
-  result.bits_per_byte = {by_byte.value / kLog2, by_byte.standard_error / kLog2};
-  result.hf_weighted = exp_f64(ratio_of_sums({&weighted_, 1}).value);
-  result.hf_unweighted = exp_f64(ratio_of_sums({&unweighted_, 1}).value);
-  return result;
-}
 
 }  // namespace
 

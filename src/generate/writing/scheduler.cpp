@@ -38,58 +38,52 @@ class PrefixCache {
   // session instead if there is not enough memory, or if it has slid, because it then takes more
   // memory than shrink() computes from its position. REQUIRES: all sessions in the cache are of
   // the same model.
-  void add(Session session, std::vector<TokenLogprob> scores) noexcept;
+  void add(Session session, std::vector<TokenLogprob> scores) noexcept {
+    if (session.dropped() != 0) return;
+    Drafter::forget(session);
+    try {
+      session.rewind(session.position() - session.waiting());
+      if (session.position() > 0) sessions_.push_back({std::move(session), std::move(scores)});
+    } catch (const std::bad_alloc&) {
+      return;
+    }
+    constexpr std::size_t kMaxSessions = 64;
+    if (sessions_.size() > kMaxSessions) sessions_.pop_front();
+  }
 
   // Returns the session that has the longest common prefix with `prompt`, or nullptr if no session
   // has a common prefix, and marks it as the most recently used one.
-  [[nodiscard]] const Ended* find(std::span<const TokenId> prompt);
+  [[nodiscard]] const Ended* find(std::span<const TokenId> prompt) {
+    std::size_t longest = 0;
+    auto best = sessions_.end();
+    for (auto ended = sessions_.begin(); ended != sessions_.end(); ++ended) {
+      const std::size_t common = common_prefix(ended->session.tokens(), prompt);
+      if (common <= longest) continue;
+      longest = common;
+      best = ended;
+    }
+    if (best == sessions_.end()) return nullptr;
+    sessions_.splice(sessions_.end(), sessions_, best);
+    return &sessions_.back();
+  }
 
   // Frees the least recently used sessions until the others take at most this many bytes.
-  void shrink(std::size_t max_bytes) noexcept;
+  void shrink(std::size_t max_bytes) noexcept {
+    std::size_t bytes = 0;
+    auto keep = sessions_.end();
+    while (keep != sessions_.begin()) {
+      const Session& session = std::prev(keep)->session;
+      bytes += Session::memory_bytes(session.model().config(), session.engine().kv_type(),
+                                     session.position());
+      if (bytes > max_bytes) break;
+      --keep;
+    }
+    sessions_.erase(sessions_.begin(), keep);
+  }
 
  private:
   std::list<Ended> sessions_;  // the least recently used one first
 };
-
-void PrefixCache::add(Session session, std::vector<TokenLogprob> scores) noexcept {
-  if (session.dropped() != 0) return;
-  Drafter::forget(session);
-  try {
-    session.rewind(session.position() - session.waiting());
-    if (session.position() > 0) sessions_.push_back({std::move(session), std::move(scores)});
-  } catch (const std::bad_alloc&) {
-    return;
-  }
-  constexpr std::size_t kMaxSessions = 64;
-  if (sessions_.size() > kMaxSessions) sessions_.pop_front();
-}
-
-const PrefixCache::Ended* PrefixCache::find(std::span<const TokenId> prompt) {
-  std::size_t longest = 0;
-  auto best = sessions_.end();
-  for (auto ended = sessions_.begin(); ended != sessions_.end(); ++ended) {
-    const std::size_t common = common_prefix(ended->session.tokens(), prompt);
-    if (common <= longest) continue;
-    longest = common;
-    best = ended;
-  }
-  if (best == sessions_.end()) return nullptr;
-  sessions_.splice(sessions_.end(), sessions_, best);
-  return &sessions_.back();
-}
-
-void PrefixCache::shrink(std::size_t max_bytes) noexcept {
-  std::size_t bytes = 0;
-  auto keep = sessions_.end();
-  while (keep != sessions_.begin()) {
-    const Session& session = std::prev(keep)->session;
-    bytes += Session::memory_bytes(session.model().config(), session.engine().kv_type(),
-                                   session.position());
-    if (bytes > max_bytes) break;
-    --keep;
-  }
-  sessions_.erase(sessions_.begin(), keep);
-}
 
 }  // namespace
 
