@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "cli/bench/random_model.h"
-#include "generate/score/score_tasks.h"
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
 #include "support/bundled_model.h"
