@@ -121,7 +121,7 @@ TEST_CASE("a request with a mistake has an answer of OpenAI's form, and the othe
   const Batch batch(input + request({{"prompt", "Tom"}, {"stream", true}}));
   const Outcome outcome = answer(batch);
   CHECK(outcome.status == 3);
-  CHECK(outcome.err.ends_with("; see \"response\" in out\n"));
+  CHECK(outcome.err.ends_with("gpt2: see \"response\" in out\n"));
   const auto found = batch.records();
   REQUIRE(found.size() == mistakes.size() + 2);
   for (std::size_t i = 0; i < mistakes.size(); ++i) {
