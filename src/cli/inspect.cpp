@@ -95,9 +95,6 @@ InspectSettings read_settings(const Arguments& arguments) {
   if (settings.page == "-") {
     throw UsageError("--output", "expected the name of a file, found '-'");
   }
-  if (!settings.page.empty() && same_file(path_of(settings.file), path_of(settings.page))) {
-    throw UsageError("--file", "expected another file than the one to write, " + settings.page);
-  }
   return settings;
 }
 

@@ -137,7 +137,6 @@ TEST_CASE("inspect refuses in one line what it cannot show") {
            {{"-o", "/nowhere/page.html", kText}, 1, "/nowhere"},
            {{"-o", "page.html", "--json", kText}, 2, "--json"},
            {{"-o", "-", kText}, 2, "--output"},
-           {{"-f", "text.txt", "-o", "text.txt"}, 2, "--file"},
            {{"--no-attention", kText}, 2, "--json"},
            {{"--top", "0", kText}, 2, "--top"},
            {{"--skip-layer", "6", kText}, 2, "from 0 to 5"},
