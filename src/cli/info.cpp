@@ -17,7 +17,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kInfoDetails =
     R"(The row "walks" says how the order is chosen in which the weights are read while a text is
-written: the fastest one is measured, or it is fixed, with GPT2_TUNE=off. No result depends on it.
+written: the fastest one is measured (gpt2 bench shows it), or it is fixed, by GPT2_TUNE=off or
+because the isa has only one. No result depends on it.
 
 Examples:
   gpt2 info
@@ -112,9 +113,6 @@ std::string rows(const Json& json) {
   for (const auto& [name, value] : json.items()) {
     if (name == "warnings" || name == "models") {
       for (const Json& one : value) add(name.substr(0, name.size() - 1), one);
-    } else if (name == "walks") {
-      add(name, value == "measured" ? "measured while it writes; 'gpt2 bench' shows the fastest"
-                                    : "fixed, by GPT2_TUNE=off or because the isa has only one");
     } else {
       add(name, name == "tokenizer" && value.is_object() ? value["kind"] : value);
     }
