@@ -193,8 +193,7 @@ TEST_CASE("GPT2_TUNE is on or off, which changes no text") {
     check_refused(command, 1, {"GPT2_TUNE", "on or off", "'fast'"},
                   {.environment = {"GPT2_TUNE=fast"}});
   }
-  CHECK(contains(run(info, {.environment = {"GPT2_TUNE=off"}}).out,
-                 "\nwalks        fixed\n"));
+  CHECK(contains(run(info, {.environment = {"GPT2_TUNE=off"}}).out, "\nwalks        fixed\n"));
 }
 
 TEST_CASE("info shows an adapter that is merged into its base") {
