@@ -31,8 +31,9 @@ choice usually begins with a space. "best" is the index of the choice with the h
 log-probability. The record of a line that cannot be scored has "error", and the command ends with
 status 1.
 
-With --logprobs N, "logprobs" in the record of a text has for each token its log-probability given
-the tokens before it, its rank (0: the likeliest) and the N likeliest tokens.
+--logprobs N prints a line of JSON for each token: its log-probability given the tokens before it,
+its rank (0: the likeliest) and the N likeliest tokens. With --json, --per-line and
+--jsonl, the record of each text has these as "logprobs".
 
 For files whose scoring takes hours, use gpt2 batch, which resumes after an interruption.
 
@@ -41,7 +42,7 @@ Examples:
   gpt2 score -m gpt2 --stride 256 --json < book.txt
   gpt2 score --per-line sentences.txt | jq .perplexity
   gpt2 score --jsonl texts.jsonl > scores.jsonl
-  gpt2 score --logprobs 3 poem.txt | jq -c '.logprobs[]'
+  gpt2 score --logprobs 3 poem.txt
   gpt2 score --choices questions.jsonl | jq .best)";
 
 struct ScoreSettings {
@@ -81,10 +82,8 @@ ScoreSettings read_score_settings(const Arguments& arguments) {
                      "Print one JSON object for each text, as --per-line, --jsonl and --choices "
                      "always do");
   add_number_member(options, "--logprobs", request,
-                    "Add each token's log-probability and rank, and the N likeliest tokens, to the "
-                    "JSON");
+                    "Print each token's log-probability and rank, and the N likeliest tokens");
   options.parse(arguments);
-  settings.as_json = settings.as_json || options.has("--logprobs");
   settings.model.find();
   return settings;
 }
@@ -135,9 +134,17 @@ void report(const Scorer& scorer, const ScoringRequest& request, const ScoringRe
   if (scorer.settings.as_json) {
     return write_stdout(line_of(scoring_json(request, result, model, scorer.tokenizer)));
   }
-  const Perplexity found =
-      checked_perplexity(model, scorer.tokenizer, request.texts[0], result.texts[0]);
-  write_stdout(perplexity_in_words(found, request.options));
+  const std::vector<TokenId>& text = request.texts[0];
+  const TextScore& score = result.texts[0];
+  if (!request.with_logprobs) {
+    const Perplexity found = checked_perplexity(model, scorer.tokenizer, text, score);
+    return write_stdout(perplexity_in_words(found, request.options));
+  }
+  std::string lines;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    lines += line_of(logprob_json(scorer.tokenizer, text[i], score.tokens[i]));
+  }
+  write_stdout(lines);
 }
 
 ScoringRequest read_text(const Scorer& scorer) {

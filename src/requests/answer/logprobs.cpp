@@ -13,17 +13,23 @@ Json likely_json(const std::optional<Tokenizer>& tokenizer, TokenId id, float lo
   return token;
 }
 
+Json logprob_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
+                  const TokenLogprob& score) {
+  Json token = likely_json(tokenizer, id, score.logprob);
+  token.add("rank", std::isnan(score.logprob) ? Json() : Json(score.rank));
+  Json top = Json::array();
+  for (const auto& [other, logprob] : score.top) {
+    top.push_back(likely_json(tokenizer, other, logprob));
+  }
+  token.add("top", top);
+  return token;
+}
+
 Json logprobs_json(const std::optional<Tokenizer>& tokenizer, std::span<const TokenId> tokens,
                    std::span<const TokenLogprob> scores) {
   Json list = Json::array();
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    const TokenLogprob& score = scores[i];
-    Json token = likely_json(tokenizer, tokens[i], score.logprob);
-    token.add("rank", std::isnan(score.logprob) ? Json() : Json(score.rank));
-    Json top = Json::array();
-    for (const auto& [id, logprob] : score.top) top.push_back(likely_json(tokenizer, id, logprob));
-    token.add("top", top);
-    list.push_back(token);
+    list.push_back(logprob_json(tokenizer, tokens[i], scores[i]));
   }
   return list;
 }

@@ -15,8 +15,12 @@ namespace gpt2 {
 [[nodiscard]] Json likely_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
                                float logprob);
 
-/// Returns the same of each token with "rank" and "top", the likeliest tokens. If no token precedes
-/// a token and predicts it, the log-probability and the rank are null.
+/// Returns the same with "rank" and "top", the likeliest tokens. If no token precedes the token and
+/// predicts it, the log-probability and the rank are null.
+[[nodiscard]] Json logprob_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
+                                const TokenLogprob& score);
+
+/// Returns the logprob_json() of all tokens.
 [[nodiscard]] Json logprobs_json(const std::optional<Tokenizer>& tokenizer,
                                  std::span<const TokenId> tokens,
                                  std::span<const TokenLogprob> scores);
