@@ -1,4 +1,4 @@
-// Tests gpt2 batch with requests of OpenAI's API, and --openai: answers as OpenAI's batch
+// Tests gpt2 batch with requests of OpenAI's API, and --format openai: answers as OpenAI's batch
 // API gives them.
 #include <nlohmann/json.hpp>
 #include <string>
@@ -23,7 +23,7 @@ std::string request(const json& body, const std::string& id = "r",
 }
 
 Outcome answer(const Batch& batch, const Words& more = {}) {
-  return run(joined_words({"batch", "in", "-o", "out", "--openai", "--quiet"}, more),
+  return run(joined_words({"batch", "in", "-o", "out", "--format", "openai", "--quiet"}, more),
              {.directory = batch.directory.path()});
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("an answer has the members that OpenAI documents, and the texts of gen
   }
 }
 
-TEST_CASE("chats, responses and embeddings are answered, also without --openai") {
+TEST_CASE("chats, responses and embeddings are answered, also without --format openai") {
   const json messages = {{{"role", "system"}, {"content", "A story."}},
                          {{"role", "user"}, {"content", "Where is the cat?"}}};
   const json bodies[] = {{{"messages", messages}, {"max_tokens", 9}, {"n", 2}},

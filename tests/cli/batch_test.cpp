@@ -352,7 +352,7 @@ TEST_CASE("arguments of batch that are wrong are refused") {
            {{"--logprobs", "101"}, "--logprobs: expected a whole number from 0 to 100"},
            {{"--suppress-tokens", "9999"}, "--suppress-tokens"},
            {{"--shard", "3/3"}, "--shard: expected I/N"},
-           {{"--lines", "--openai"}, "--lines"}}) {
+           {{"--lines", "--format", "openai"}, "--lines"}}) {
     check_refused(Batch::arguments(more), 2, {fact}, {.directory = batch.directory.path()});
   }
   check_refused({"batch", "in", "-o", "-"}, 2, {"-o -"}, {.directory = batch.directory.path()});

@@ -35,7 +35,7 @@ as OpenAI's API has them. A line of OpenAI's batch format ("custom_id", "url", "
 OUT receives one JSON object for each line, in the same order: its number from 0 ("line"), an "id",
 the "text", its "token_ids" and the "finish_reason", or the scores, or the members of OpenAI's
 answer, or an "error". Text j of line i is the one that gpt2 generate --sequence S writes, where S
-is i times --samples, plus j. With --openai, OUT has what OpenAI's batch API returns, by
+is i times --samples, plus j. With --format openai, OUT has what OpenAI's batch API returns, by
 default of 16 tokens; there and for chats, S is i times 1048576, plus j.
 
 If the run is interrupted in any way, the same command resumes it where OUT ends. The ids show
@@ -52,7 +52,7 @@ Examples:
   gpt2 batch prompts.jsonl -o texts.jsonl
   gpt2 batch prompts.jsonl -o texts.jsonl -m gpt2 -n 100 --samples 4
   gpt2 batch prompts.txt -o texts.jsonl
-  gpt2 batch requests.jsonl -o answers.jsonl --openai
+  gpt2 batch requests.jsonl -o answers.jsonl --format openai
   jq -Rc '{text: .}' sentences.txt | gpt2 batch - -o scores.jsonl
   mpirun -n 8 gpt2 batch prompts.jsonl -o texts.jsonl -t 4
   sort -ms -t: -k2,2n texts.jsonl.*-of-8 > texts.jsonl)";
@@ -61,15 +61,24 @@ void add_output_options(Options& options, BatchSettings& settings) {
   options.add_switch("--lines", settings.lines, "Each line is a prompt as plain text, not JSON");
   options.add_switch("--tokens", settings.tokens,
                      "Read and write token ids alone; needs no tokenizer");
-  options.add_switch("--openai", settings.openai, "Write OUT in the format of OpenAI's batch API");
+  options.add_choice("--format", "gpt2|openai",
+                     "The format of OUT: the command's own (default), or the answers of OpenAI's "
+                     "batch API, one record a line",
+                     [&settings](const std::string& name) { settings.openai = name == "openai"; });
   options.add("--truncate", "",
               "Leave out the beginning of prompts that are longer than the context, so that "
               "--max-new-tokens fit",
               [&settings](const std::string&) { settings.defaults["truncate"] = true; });
   add_samples(options, settings.defaults,
               "Write N different texts for each prompt, one record each");
-  options.at("--openai").excluded = {"--lines", "--tokens", "--samples"};
   add_field(options, "logprobs", settings.defaults);
+}
+
+void check_openai_format(const Options& options) {
+  for (const char* const name : {"--lines", "--tokens", "--samples"}) {
+    if (!options.has(name)) continue;
+    throw UsageError("--format openai", concat("cannot be combined with ", name, ": remove one"));
+  }
 }
 
 // Two runs with the same hash, the same model and the same input write the same output. What the
@@ -105,6 +114,7 @@ BatchSettings read_batch_settings(const Arguments& arguments) {
   add_writing_options(options, settings.defaults, /*of_one_text=*/false);
   options.begin_group("Options");
   options.parse(arguments);
+  if (settings.openai) check_openai_format(options);
   if (settings.output == "-") {
     throw UsageError("-o -", "the run is resumed where the output ends: give a file");
   }
