@@ -554,7 +554,7 @@ GPT2_API void gpt2_scheduler_free(gpt2_scheduler* scheduler);
 ///   kind           the request has                       the result is
 ///   "generate"     "prompt" (a text or ids, or a list    [{"text", "token_ids", "finish_reason",
 ///                  of these), options of the table         "prompt_tokens", "seed", "sequence" or
-///                  (gpt2_describe), "n",                   "score", "logprobs", "stats"}, ...],
+///                  (gpt2_describe), "n", "best_of",        "score", "logprobs", "stats"}, ...],
 ///                  "num_beams", "max_length",              one for each text, as the lines of
 ///                  "truncate" ...                          `gpt2 batch`
 ///   "completions"  OpenAI's completions and chat:        the body of OpenAI's answer

@@ -56,7 +56,7 @@ std::size_t logprobs_of(const CompletionRequest& request, std::size_t n_position
     tokens += std::min(prompt.max_new_tokens, room);
     if (request.echo) tokens += prompt.tokens.size();
   }
-  return tokens * request.n * (1 + *request.options.top_logprobs);
+  return tokens * request.best_of * (1 + *request.options.top_logprobs);
 }
 
 // The bytes of keys, values and logits of the largest of the request's beam searches.
@@ -76,7 +76,7 @@ std::size_t bytes_of(const CompletionRequest& request, const ServedModel& model)
   const std::size_t one = kTextBytes + option_bytes(request.options);
   std::size_t bytes = kLogprobBytes * logprobs_of(request, model.config.n_positions);
   for (const CompletionPrompt& prompt : request.prompts) {
-    bytes += request.n * (one + sizeof(TokenId) * prompt.tokens.size());
+    bytes += request.best_of * (one + sizeof(TokenId) * prompt.tokens.size());
   }
   if (bytes > kMaxHeld) {
     reject("the options and log-probabilities of the request's texts take ", bytes,

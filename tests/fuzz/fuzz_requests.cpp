@@ -29,7 +29,7 @@ void require_ids(const std::vector<TokenId>& tokens) {
 void check(const CompletionRequest& request) {
   require(!request.prompts.empty());
   for (const CompletionPrompt& prompt : request.prompts) require_ids(prompt.tokens);
-  require(request.n >= 1 && request.n <= 128);
+  require(request.n >= 1 && request.n <= request.best_of && request.best_of <= 128);
   require(request.beams.num_beams == 1 ||
           (!request.stream && request.n <= request.beams.num_beams));
   require(request.options.top_logprobs.value_or(0) <= 100);

@@ -249,7 +249,7 @@ TEST_CASE("members of the wrong type or out of range are refused") {
       {R"("n": 0)", "n"},
       {R"("n": 129)", "n"},
       {R"("n": 1.5)", "n"},
-      {R"("best_of": 2)", "best_of", kUnknown},
+      {R"("best_of": 129)", "best_of"},
       {R"("echo": 1)", "echo"},
       {R"("stream": "yes")", "stream"},
       {R"("stream": true, "stream_options": 5)", "stream_options"},
@@ -318,6 +318,9 @@ TEST_CASE("what cannot be together, or needs something else, is refused by name"
       {R"("n": 1, "num_return_sequences": 2)", "n", {"num_return_sequences"}},
       {R"("max_tokens": 1, "max_new_tokens": 2)", "max_tokens", {"max_new_tokens"}},
       {R"("stop": "a", "stop_strings": "b")", "stop_strings", {"stop"}},
+      {R"("best_of": 2, "n": 3)", "best_of", {"\"n\""}},
+      {R"("best_of": 2, "num_return_sequences": 3)", "best_of", {"num_return_sequences"}},
+      {R"("best_of": 2, "stream": true)", "best_of", {"stream"}},
       {R"("length_penalty": 1.0)", "length_penalty", {"num_beams"}},
       {R"("num_beams": 1, "early_stopping": true)", "early_stopping", {"num_beams"}},
       {R"("num_beams": 2, "max_tokens": 0)", "max_tokens", {}},
@@ -327,7 +330,7 @@ TEST_CASE("what cannot be together, or needs something else, is refused by name"
   for (const std::string member :
        {R"("temperature": 0)", R"("top_k": 3)", R"("min_p": 0.5)", R"("seed": 1)",
         R"("sequence": 1)", R"("do_sample": true)", R"("overflow": "slide")", R"("stream": true)",
-        R"("logprobs": 1)", R"("stop": "x")"}) {
+        R"("logprobs": 1)", R"("best_of": 2)", R"("stop": "x")"}) {
     cases.push_back(
         {R"("num_beams": 2, )" + member, member.substr(1, member.find(':') - 2), {"num_beams"}});
   }

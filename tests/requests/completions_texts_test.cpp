@@ -74,6 +74,12 @@ void check_same(const json& choice, GenerationResult expected) {
   }
 }
 
+double mean_of(const GenerationResult& result) {
+  double sum = 0.0;
+  for (const TokenLogprob& score : result.logprobs) sum += score.logprob;
+  return sum / static_cast<double>(result.logprobs.size());
+}
+
 std::size_t characters(const std::string& text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
@@ -155,6 +161,37 @@ TEST_CASE("prompts are texts, token ids, or lists of these") {
       CHECK(found["choices"][i]["prompt_token_ids"] == (i < 2 ? tom : cat));
     }
     CHECK(found["usage"]["prompt_tokens"] == tom.size() + cat.size());
+  }
+}
+
+TEST_CASE("best_of returns the texts whose tokens have the highest mean log-probability") {
+  // With the bias, some texts end at once. Any text is better than one without tokens.
+  for (const float bias : {0.0f, 11.0f}) {
+    CAPTURE(bias);
+    GenerationOptions options = defaults();
+    options.top_logprobs = 0;
+    options.sampling.logit_bias = {{4095, bias}};
+    std::vector<GenerationResult> all;
+    std::size_t tokens = 0;
+    for (std::size_t i = 0; i < 6; ++i) {
+      all.push_back(written("Tom", options, i));
+      tokens += all.back().tokens.size() + (all.back().end_token ? 1 : 0);
+    }
+    std::ranges::stable_sort(all, std::greater<>(), mean_of);
+    const json found = answer("completions",
+                              {{"prompt", "Tom"},
+                               {"n", 2},
+                               {"best_of", 6},
+                               {"return_token_ids", true},
+                               {"logit_bias", {{"4095", bias}}}},
+                              of_stories());
+    REQUIRE(found["choices"].size() == 2);
+    for (std::size_t i = 0; i < std::min<std::size_t>(2, all.size()); ++i) {
+      CHECK(found["choices"][i]["index"] == i);
+      CHECK(found["choices"][i]["logprobs"].is_null());
+      check_same(found["choices"][i], all[i]);
+    }
+    CHECK(found["usage"]["completion_tokens"] == tokens);  // those of all six
   }
 }
 

@@ -326,6 +326,7 @@ TEST_CASE("a run counts its tokens") {
   using Pair = std::pair<std::size_t, std::size_t>;
   CHECK(tokens("completions", {{"prompt", {"abc", "x"}}, {"n", 2}, {"max_tokens", 5}}) ==
         Pair{4, 20});
+  CHECK(tokens("completions", {{"prompt", "a"}, {"best_of", 3}, {"max_tokens", 5}}) == Pair{1, 15});
   CHECK(tokens("embeddings", {{"input", {"abc", "x"}}}) == Pair{4, 0});
   CHECK(tokens("score", {{"texts", {"abc", "xy"}}}) == Pair{5, 0});
   CHECK(tokens("choices", {{"context", "abc"}, {"choices", {"x", "yz"}}}) == Pair{6, 0});

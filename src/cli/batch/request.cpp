@@ -54,12 +54,17 @@ json body_of(const json& object, BatchRequest& request) {
 }
 
 // Throws RequestError for what this command does not do.
-void check(Members& members, const CompletionRequest& completion) {
-  if (completion.searches()) {
-    reject_member("num_beams", "'gpt2 batch' has no beam search: remove it");
-  }
-  if (members.has("sequence")) {
-    reject_member("sequence", "'gpt2 batch' numbers the texts itself: remove it");
+void check(Members& members, const CompletionRequest& completion, bool has_records) {
+  struct Refusal {
+    bool is_set;
+    const char *name, *reason;
+  };
+  for (const auto& [is_set, name, reason] :
+       {Refusal{completion.searches(), "num_beams", "'gpt2 batch' has no beam search: remove it"},
+        {members.has("sequence"), "sequence", "'gpt2 batch' numbers the texts itself: remove it"},
+        {has_records && completion.best_of != completion.n, "best_of",
+         "remove it, or give --format openai"}}) {
+    if (is_set) reject_member(name, reason);
   }
 }
 
@@ -81,7 +86,7 @@ void read_body(json body, const BatchContext& of, BatchRequest& request) {
   request.read = request.kind->read(body, context);
   auto* const completion = std::get_if<CompletionRequest>(&request.read);
   if (completion == nullptr) return;
-  check(members, *completion);
+  check(members, *completion, request.has_records());
   if (request.has_records() && completion->n > settings.samples) {
     members.reject("num_return_sequences", "expected at most the number of --samples, ",
                    settings.samples, ", found ", completion->n);

@@ -124,7 +124,7 @@ std::size_t BatchRun::Work::texts() const {
   if (request.error || std::holds_alternative<ScoringRequest>(request.read)) return 1;
   const auto* const completion = std::get_if<CompletionRequest>(&request.read);
   if (completion == nullptr) return kWindow;  // its passes are shared with no other line
-  return std::min(completion->n * completion->prompts.size() - head.sample, kWindow);
+  return std::min(completion->best_of * completion->prompts.size() - head.sample, kWindow);
 }
 
 bool BatchRun::has_room() const {

@@ -43,7 +43,7 @@ class ChatAnswer : public AnswerForm {
           {"index", index++},
           {"message",
            {{"role", "assistant"}, {"content", chat_content(choice.text)}, {"refusal", nullptr}}},
-          {"logprobs", request.has_logprobs()
+          {"logprobs", request.with_logprobs
                            ? chat_logprobs_json(tokenizer_, drawn_tokens(result), result.logprobs)
                            : Json()},
           {"finish_reason", finish_reason_of(result.finish_reason)}});

@@ -1,6 +1,8 @@
 #include "requests/answer/completion.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -126,11 +128,20 @@ Json LogprobLists::take() {
 
 Json logprobs_of(const Tokenizer& tokenizer, const CompletionRequest& request,
                  const CompletedPrompt& prompt, const CompletionChoice& choice) {
-  if (!request.has_logprobs()) return nullptr;
+  if (!request.with_logprobs) return nullptr;
   LogprobLists lists(tokenizer, request);
   lists.begin(prompt);
   lists.append(drawn_tokens(choice.result), choice.result.logprobs);
   return lists.take();
+}
+
+// A text without tokens has no mean. It comes last, because 0 would be better than any mean.
+double mean_logprob(const CompletionChoice& choice) {
+  const std::vector<TokenLogprob>& scores = choice.result.logprobs;
+  if (scores.empty()) return -std::numeric_limits<double>::infinity();
+  double sum = 0.0;
+  for (const TokenLogprob& score : scores) sum += score.logprob;
+  return sum / static_cast<double>(scores.size());
 }
 
 Json choice_json(const std::string& text, std::size_t index, const Json& logprobs,
@@ -246,15 +257,14 @@ std::vector<TokenId> drawn_tokens(const GenerationResult& result) {
   return tokens;
 }
 
-RunTokens tokens_of(std::span<const CompletedPrompt> prompts) {
-  RunTokens tokens;
-  for (const CompletedPrompt& prompt : prompts) {
-    tokens.prompt += prompt.prompt.tokens.size();
-    for (const CompletionChoice& choice : prompt.choices) {
-      tokens.completion += drawn_tokens(choice.result).size();
-    }
+void keep_best(CompletedPrompt& prompt, std::size_t n) {
+  std::vector<CompletionChoice>& choices = prompt.choices;
+  for (const CompletionChoice& choice : choices) {
+    prompt.completion_tokens += drawn_tokens(choice.result).size();
   }
-  return tokens;
+  if (choices.size() <= n) return;
+  std::ranges::stable_sort(choices, std::greater<>(), mean_logprob);
+  choices.erase(choices.begin() + static_cast<std::ptrdiff_t>(n), choices.end());
 }
 
 std::unique_ptr<AnswerForm> completion_form(AnswerHead head,
@@ -281,10 +291,14 @@ Json answer_json(const AnswerHead& head, const char* object, const Json& choices
 }
 
 Json usage_json(std::span<const CompletedPrompt> prompts) {
-  const RunTokens tokens = tokens_of(prompts);
-  return {{"prompt_tokens", tokens.prompt},
-          {"completion_tokens", tokens.completion},
-          {"total_tokens", tokens.prompt + tokens.completion}};
+  std::size_t prompt_tokens = 0, completion_tokens = 0;
+  for (const CompletedPrompt& prompt : prompts) {
+    prompt_tokens += prompt.prompt.tokens.size();
+    completion_tokens += prompt.completion_tokens;
+  }
+  return {{"prompt_tokens", prompt_tokens},
+          {"completion_tokens", completion_tokens},
+          {"total_tokens", prompt_tokens + completion_tokens}};
 }
 
 const char* finish_reason_of(FinishReason reason) {

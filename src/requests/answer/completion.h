@@ -38,6 +38,7 @@ struct CompletedPrompt {
   std::vector<TokenLogprob> logprobs = {};
 
   std::vector<CompletionChoice> choices = {};
+  std::size_t completion_tokens = 0;  ///< those of texts that keep_best() left out, too
 };
 
 /// The members at the beginning of an answer.
@@ -56,15 +57,12 @@ struct AnswerHead {
 [[nodiscard]] Json answer_json(const AnswerHead& head, const char* object, const Json& choices,
                                std::span<const CompletedPrompt> prompts);
 
+/// Counts the tokens of all texts. If there are more than `n` texts, keeps those whose tokens have
+/// the highest mean log-probability, best first. A text without tokens comes last.
+void keep_best(CompletedPrompt& prompt, std::size_t n);
+
 /// Returns the tokens of a text, and the one that ended it: those that have log-probabilities.
 [[nodiscard]] std::vector<TokenId> drawn_tokens(const GenerationResult& result);
-
-struct RunTokens {
-  std::size_t prompt = 0, completion = 0;
-};
-
-/// Counts the tokens of the prompts, and the drawn_tokens() of their texts.
-[[nodiscard]] RunTokens tokens_of(std::span<const CompletedPrompt> prompts);
 
 /// The form of the answers of one kind: OpenAI's completions or chat, or our own. One object serves
 /// one answer, because the parts of a stream depend on those before. Our own form has no parts.

@@ -19,12 +19,12 @@ class ResponsesAnswer : public AnswerForm {
 
   [[nodiscard]] Json whole(const CompletionRequest&,
                            const std::vector<CompletedPrompt>& prompts) const override {
-    const CompletionChoice& choice = prompts.front().choices.front();
+    const CompletedPrompt& prompt = prompts.front();
+    const CompletionChoice& choice = prompt.choices.front();
     const FinishReason reason = choice.result.finish_reason;
-    const RunTokens tokens = tokens_of(prompts);
     return ended(reason,
                  message(status_of(reason), Json::array({content(chat_content(choice.text))})),
-                 tokens.prompt, tokens.completion);
+                 prompt.prompt.tokens.size(), prompt.completion_tokens);
   }
 
   [[nodiscard]] std::vector<Json> begin(std::size_t, const CompletionRequest&,

@@ -109,10 +109,12 @@ std::vector<TokenId> prompt_of(Members& members, const std::vector<Message>& mes
 
 void read_chat_logprobs(Members& members, CompletionRequest& request) {
   // The table's "logprobs", which may be a default, is a number.
-  const bool is_wanted = members.has("logprobs") && *members.flag("logprobs");
+  request.with_logprobs = members.has("logprobs") && *members.flag("logprobs");
   const auto top = members.count("top_logprobs", 0, kMaxTopLogprobs);
-  if (top && !is_wanted) members.reject("top_logprobs", "needs \"logprobs\": true");
-  if (is_wanted) request.options.top_logprobs = top.value_or(0);
+  if (top && !request.with_logprobs) {
+    members.reject("top_logprobs", "needs \"logprobs\": true");
+  }
+  if (request.with_logprobs) request.options.top_logprobs = top.value_or(0);
 }
 
 // Reads the member `list_name`, a list of messages. The parts of a message may have the `types`.
@@ -231,6 +233,7 @@ CompletionRequest read_chat_request(const json& body, const RequestContext& cont
   read_chat_logprobs(members, request);
   request.n = members.count("num_return_sequences", 1, context.max_choices).value_or(1);
   read_stream_members(members, request);
+  request.best_of = request.n;
   refuse_tools(members);
   check_text_format(members, "response_format");
   add_chat(request, members, messages, {.name = "messages"}, context);

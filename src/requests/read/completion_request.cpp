@@ -15,6 +15,22 @@ namespace {
 
 using nlohmann::json;
 
+void read_best_of(Members& members, CompletionRequest& request, std::size_t most) {
+  request.best_of = members.count("best_of", 1, most).value_or(request.n);
+  if (request.best_of < request.n) {
+    members.reject("best_of", "expected at least the number of \"",
+                   members.name("num_return_sequences"), "\", ", request.n, ", found ",
+                   request.best_of);
+  }
+  if (request.stream && request.best_of != request.n) {
+    members.reject("best_of",
+                   "the best texts are known only at the end: remove \"stream\" or \"best_of\"");
+  }
+  if (request.best_of != request.n && !request.options.top_logprobs) {
+    request.options.top_logprobs = 0;  // to find the best
+  }
+}
+
 // Throws RequestError for what a beam search would ignore, or what has an effect only in one.
 void check_effects(Members& members, const CompletionRequest& request) {
   const auto refuse = [&](const std::string& name) {
@@ -33,6 +49,7 @@ void check_effects(Members& members, const CompletionRequest& request) {
   if (!request.searches()) return;
   if (members.flag("do_sample").value_or(false)) refuse("do_sample");
   if (request.stream) refuse("stream");
+  if (request.best_of != request.n) refuse("best_of");
   refuse("prompt_lookup");
 }
 
@@ -44,6 +61,7 @@ void read_beams(Members& members, CompletionRequest& request, const RequestConte
   const bool is_greedy = request.options.sampling.temperature == 0.0f && !request.searches();
   const bool has_one_text = context.session || is_greedy || members.has("num_beams");
   if (has_one_text && !members.has("num_return_sequences")) request.n = 1;
+  read_best_of(members, request, context.max_choices);
   check_effects(members, request);
   if (!request.searches()) return;
   static_cast<void>(members.count("max_new_tokens", 1, kMaxOptionTokens));  // at least one
@@ -70,6 +88,7 @@ void check_session(Members& members, const CompletionRequest& request) {
   };
   refuse(request.searches(), "num_beams");
   refuse(request.n > 1, "num_return_sequences");
+  refuse(request.best_of > 1, "best_of");
 }
 
 // Reads a request without its prompts and what they need. Our own requests have no "echo" and no
@@ -77,6 +96,7 @@ void check_session(Members& members, const CompletionRequest& request) {
 void read_settings(Members& members, CompletionRequest& request, const RequestContext& context,
                    bool is_own) {
   read_request_options(members, request, context);
+  request.with_logprobs = request.options.top_logprobs.has_value();
   if (!is_own) {
     read_stream_members(members, request);
     request.echo = members.flag("echo").value_or(false);

@@ -67,18 +67,19 @@ struct CompletionRequest {
   GenerationOptions options = {};  ///< for all prompts, except for max_new_tokens
   BeamOptions beams = {};          ///< num_beams is 1 unless the request is for a beam search
   std::size_t n = 1;               ///< how many texts the answer has for each prompt
+  std::size_t best_of = 1;         ///< how many texts are written for each prompt
   std::size_t first = 0;           ///< texts before this one, of those of all prompts, are left out
   bool draws_seed = false;         ///< whether the seed was drawn at random, so an answer tells it
   std::size_t own_stops = 0;       ///< how many strings a chat has added to options.stop
   bool echo = false;               ///< whether the answer repeats the prompts
   bool stream = false;             ///< whether the answer is sent while it is being written
   bool include_usage = false;      ///< whether a stream ends with the numbers of tokens
+  bool with_logprobs = false;      ///< whether the answer has log-probabilities
   bool with_token_ids = false;     ///< whether the answer has the ids of its tokens
   std::size_t lost_bytes = 0;      ///< bytes of the prompts for which the vocabulary has no tokens
   std::size_t truncated = 0;       ///< tokens at the beginning of prompts that were left out
 
   [[nodiscard]] bool searches() const noexcept { return beams.num_beams > 1; }
-  [[nodiscard]] bool has_logprobs() const noexcept { return options.top_logprobs.has_value(); }
 
   /// Lets the model draft tokens. Throws RequestError for a beam search, which has no drafts.
   void set_draft(const Model& model);

@@ -73,7 +73,7 @@ CompletionRun::CompletionRun(const Engine& engine, Scheduler& scheduler,
   for (const CompletionPrompt& prompt : request_.prompts) prompts_.push_back({prompt, {}, {}});
   if (session == nullptr) return;
   if (count() != 1 || has_own_passes()) {
-    reject("a session has one text: leave out \"n\" and \"num_beams\"");
+    reject("a session has one text: leave out \"n\", \"best_of\" and \"num_beams\"");
   }
   is_computed_ = true;
   Pending& only = texts_.emplace_back(Pending{.index = next_++});
@@ -113,7 +113,7 @@ TextTarget CompletionRun::target_of(const Pending& of) const {
 // The first text of a prompt scores it.
 GenerationOptions CompletionRun::options_of(const Pending& of) {
   GenerationOptions options = request_.options;
-  options.max_new_tokens = request_.prompts[of.index / request_.n].max_new_tokens;
+  options.max_new_tokens = request_.prompts[of.index / request_.best_of].max_new_tokens;
   options.sampling.sequence += of.index;
   options.on_prompt = [shared = shared_, written = of.written](std::size_t read,
                                                                std::size_t total) {
@@ -121,7 +121,7 @@ GenerationOptions CompletionRun::options_of(const Pending& of) {
     if (shared->events.on_prompt) shared->events.on_prompt(read, total);
     return shared->goes_on();
   };
-  if (scores_prompts() && of.index % request_.n == 0) {
+  if (scores_prompts() && of.index % request_.best_of == 0) {
     options.on_prompt_logprobs = [prompt = &prompt_of(of.index)](auto scores) {
       prompt->logprobs = std::move(scores);
     };
@@ -208,7 +208,7 @@ void CompletionRun::take(Pending& of) {
       Unsent& unsent = shared_->unsent[of.index];
       unsent.reason = result.finish_reason;
       unsent.length = drawn_tokens(result).size();
-      unsent.ends = result.end_token && request_.has_logprobs();
+      unsent.ends = result.end_token && request_.with_logprobs;
       if (unsent.ends) {
         unsent.tokens.push_back(*result.end_token);
         unsent.scores.push_back(result.logprobs.back());
@@ -263,14 +263,23 @@ bool CompletionRun::finished() const noexcept {
   return is_computed_ && texts_.empty() && !may_submit();
 }
 
-const std::vector<CompletedPrompt>& CompletionRun::result() const {
+const std::vector<CompletedPrompt>& CompletionRun::result() {
   if (error_) std::rethrow_exception(error_);
+  if (std::exchange(has_best_, true)) return prompts_;
+  for (CompletedPrompt& prompt : prompts_) keep_best(prompt, request_.n);
   return prompts_;
 }
 
 Json CompletionRun::json() { return form_->whole(request_, result()); }
 
-RunTokens CompletionRun::tokens() { return tokens_of(result()); }
+RunTokens CompletionRun::tokens() {
+  RunTokens tokens;
+  for (const CompletedPrompt& prompt : result()) {
+    tokens.prompt += prompt.prompt.tokens.size();
+    tokens.completion += prompt.completion_tokens;
+  }
+  return tokens;
+}
 
 // The stream begins when there is something to send, because an error before that is an answer of
 // its own, and when all prompts that it echoes have been scored.

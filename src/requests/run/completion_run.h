@@ -14,7 +14,7 @@ namespace gpt2 {
 
 /// Writes the texts that a request asks for, over a scheduler that other runs share.
 ///
-/// Text i, of all texts of all prompts (n for each), is written with the sequence
+/// Text i, of all texts of all prompts (best_of for each), is written with the sequence
 /// options.sampling.sequence + i. At most kMaxTexts are with the scheduler at a time.
 ///
 /// Cost: that of the texts; memory for the result, unless RunEvents::on_choice takes it.
@@ -37,9 +37,9 @@ class CompletionRun : public Run {
   [[nodiscard]] const CompletionRequest& request() const noexcept { return request_; }
   [[nodiscard]] bool finished() const noexcept;
 
-  /// Returns each prompt with its texts. Throws the first error with which a text ended. REQUIRES:
-  /// finished().
-  [[nodiscard]] const std::vector<CompletedPrompt>& result() const;
+  /// Returns each prompt with its texts, the best ones if there are more than n of them. Throws the
+  /// first error with which a text ended. REQUIRES: finished().
+  [[nodiscard]] const std::vector<CompletedPrompt>& result();
 
   /// Beams take passes of their own.
   [[nodiscard]] bool has_own_passes() const noexcept override { return searches(); }
@@ -57,11 +57,11 @@ class CompletionRun : public Run {
   struct Pending;
 
   [[nodiscard]] bool searches() const { return request_.beams.num_beams > 1; }
-  [[nodiscard]] std::size_t count() const { return request_.n * request_.prompts.size(); }
+  [[nodiscard]] std::size_t count() const { return request_.best_of * request_.prompts.size(); }
   [[nodiscard]] CompletedPrompt& prompt_of(std::size_t index) {
-    return prompts_[index / request_.n];
+    return prompts_[index / request_.best_of];
   }
-  [[nodiscard]] bool scores_prompts() const { return request_.echo && request_.has_logprobs(); }
+  [[nodiscard]] bool scores_prompts() const { return request_.echo && request_.with_logprobs; }
   [[nodiscard]] bool may_submit() const;
   [[nodiscard]] GenerationOptions options_of(const Pending& of);
   [[nodiscard]] TextTarget target_of(const Pending& of) const;
@@ -81,6 +81,7 @@ class CompletionRun : public Run {
   bool is_computed_ = false;
   std::size_t next_;  // the index of the next text to be submitted
   std::list<Pending> texts_;
+  bool has_best_ = false;     // whether result() has dropped the others
   bool has_begun_ = false;    // whether the stream has
   bool has_usage_ = false;    // whether the stream has ended with the numbers of tokens
   std::exception_ptr error_;  // the first one, if it ends the run

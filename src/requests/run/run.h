@@ -62,6 +62,10 @@ struct RunEvents {
   std::function<void(CompletionChoice choice)> on_choice = {};
 };
 
+struct RunTokens {
+  std::size_t prompt = 0, completion = 0;
+};
+
 /// A request that is being answered, step by step. It has no thread of its own: a call computes in
 /// the caller's thread.
 ///
