@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -93,10 +94,19 @@ class OutputFile {
   /// throws Error.
   void append(std::string_view record);
 
+  /// Waits until all records are on the disk. Throws Error if the system says that it has lost
+  /// some.
+  void sync();
+
+  /// Calls sync() if there are new records, but at most once a second.
+  void sync_sometimes();
+
  private:
   std::string name_;  // for messages
   int file_;
   std::size_t bytes_ = 0;  // the size of the file
+  std::size_t synced_ = 0;
+  std::chrono::steady_clock::time_point last_sync_ = std::chrono::steady_clock::now();
 };
 
 /// Reads the records of a file, in order, up to the first one that is not a whole line.

@@ -82,7 +82,7 @@ OutputFile::OutputFile(const std::string& name)
   if (!lock(file_)) {
     reject("another process is writing ", name_, ": wait until it ends, or give another -o");
   }
-  bytes_ = size_of(file_);
+  bytes_ = synced_ = size_of(file_);
 }
 
 OutputFile::~OutputFile() { close_file(file_); }
@@ -91,7 +91,7 @@ void OutputFile::cut(std::size_t bytes) {
   if (size_of(file_) > bytes && !shorten(file_, bytes)) {
     reject_with_errno(name_ + ": cannot be shortened");
   }
-  bytes_ = bytes;
+  bytes_ = synced_ = bytes;
 }
 
 void OutputFile::append(std::string_view record) {
@@ -102,6 +102,17 @@ void OutputFile::append(std::string_view record) {
            bytes_ == 0 ? "" : "; its records are complete, and the same command resumes there");
   }
   bytes_ += record.size();
+}
+
+void OutputFile::sync() {
+  if (bytes_ == synced_) return;
+  if (!flush_to_disk(file_)) reject_with_errno(name_ + ": cannot be written");
+  synced_ = bytes_;
+  last_sync_ = std::chrono::steady_clock::now();
+}
+
+void OutputFile::sync_sometimes() {
+  if (std::chrono::steady_clock::now() - last_sync_ >= std::chrono::seconds(1)) sync();
 }
 
 RecordReader::RecordReader(int file, const std::string& name)

@@ -101,6 +101,7 @@ BatchSummary BatchRun::run() {
     reject(of_.output.name(), " has records of lines that ", of_.input.name(),
            " does not have: give another -o, or remove ", of_.output.name());
   }
+  of_.output.sync();
   summary_.errors += records_.errors();
   return summary_;
 }
@@ -116,6 +117,7 @@ void BatchRun::write_all(Progress& progress) {
     scheduler_.step();
     for (Work& work : work_) advance(work);
     write_finished();
+    of_.output.sync_sometimes();
     show(progress);
   }
 }

@@ -40,6 +40,8 @@ void close_file(int file);
 /// has locked it.
 [[nodiscard]] bool lock(int file);
 
+[[nodiscard]] bool flush_to_disk(int file);
+
 // Signals.
 
 /// From now on, the first SIGINT (Ctrl-C), SIGTERM or SIGHUP is only recorded, so that the work in

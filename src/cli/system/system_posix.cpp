@@ -69,6 +69,8 @@ bool shorten(int file, std::size_t bytes) {
   return ftruncate(file, static_cast<off_t>(bytes)) == 0;
 }
 
+bool flush_to_disk(int file) { return fsync(file) == 0; }
+
 bool lock(int file) { return flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; }
 
 namespace {

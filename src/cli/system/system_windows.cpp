@@ -94,6 +94,8 @@ bool shorten(int file, std::size_t bytes) {
   return _chsize_s(file, static_cast<std::int64_t>(bytes)) == 0;
 }
 
+bool flush_to_disk(int file) { return _commit(file) == 0; }
+
 // What Windows locks, others cannot even read. Therefore this locks a byte that no file reaches.
 bool lock(int file) {
   constexpr DWORD kHow = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
