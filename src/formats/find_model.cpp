@@ -73,12 +73,13 @@ std::vector<fs::path> model_directories() {
     if (std::ranges::none_of(places, is_same)) places.push_back(place);
   };
   if (is_there(fs::path(kBuiltInDirectory) / GPT2_BUNDLED_MODEL)) add(kBuiltInDirectory);
-  // The first two are for what is installed in bin/, lib/ or lib/x86_64-linux-gnu/, the third for a
-  // library that has a model beside it, as in a wheel, and the others for what was built in build/
-  // or build/PRESET/.
+  // The first two are for what is installed in bin/, lib/ or lib/x86_64-linux-gnu/ (GPT2_DATA_DIR
+  // is relative) or is a part of another project (it is absolute), the third for a library that has
+  // a model beside it, as in a wheel, and the others for what was built in build/ or build/PRESET/.
+  const fs::path data = fs::path(GPT2_DATA_DIR) / "models";
   for (const fs::path& file : {program_file(), library_file()}) {
-    for (const fs::path place : {GPT2_DATA_DIR "/models", "../" GPT2_DATA_DIR "/models", "models",
-                                 "../models", "../../models"}) {
+    for (const fs::path& place :
+         {data, ".." / data, fs::path("models"), fs::path("../models"), fs::path("../../models")}) {
       if (!file.empty()) add((file.parent_path() / place).lexically_normal());
     }
   }

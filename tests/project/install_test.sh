@@ -130,7 +130,7 @@ unity="$(sed -n 's/^CMAKE_UNITY_BUILD:[A-Z]*=//p' "$build/CMakeCache.txt")"
 cat >launcher <<END
 #!/usr/bin/env bash
 case "\${*: -1}" in  # ends with -o OBJECT -c SOURCE
-  */app.cpp | */unity_0_cxx.cxx | */src/model/attention.cpp) exec $launcher "\$@" ;;
+  */app.cpp | */unity_0_cxx.cxx | */src/model/attention.cpp | */find_model.cpp) exec $launcher "\$@" ;;
 esac
 exec cp "$build/\${*: -3:1}" "\${*: -3:1}"
 END
@@ -142,7 +142,7 @@ grep -q -e '-O[23] .*\(unity_0_cxx\.cxx\|attention\.cpp\)' nested/compile_comman
   exit 1
 }
 quietly cmake --build nested --parallel "$(nproc)"
-runs nested/app "$model"
+runs nested/app  # with the model in the sources
 
 # -- the command ----------------------------------------------------------------------------------
 [[ "$("$prefix/bin/gpt2" --version)" == 'gpt2 '* ]]

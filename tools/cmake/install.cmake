@@ -8,6 +8,9 @@ file(RELATIVE_PATH gpt2_bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_
 file(RELATIVE_PATH gpt2_pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" gpt2_pc_to_prefix "${gpt2_pc_to_prefix}")
 
+if(NOT gpt2_is_top_level)  # programs of a project that includes this one read the model from here
+  set(gpt2_bin_to_data ${PROJECT_SOURCE_DIR})
+endif()
 set_source_files_properties(src/formats/find_model.cpp PROPERTIES
                             COMPILE_DEFINITIONS GPT2_DATA_DIR="${gpt2_bin_to_data}")
 target_compile_definitions(gpt2 PRIVATE GPT2_BUNDLED_MODEL="${gpt2_bundled_model}")
