@@ -26,11 +26,10 @@ void wake_all(std::atomic<int>& number) noexcept;
 /// which profilers use.
 void start_without_signals(const std::function<void()>& start);
 
-/// Returns how many further threads this process can run at the same time, up to `wanted`, with
-/// stacks of the system's default size, which OpenMP's threads have unless OMP_STACKSIZE says
-/// otherwise. Finds out by starting that many threads and ending them: when this returns, the
-/// system has taken back all that they used. Returns -1 if there is not even memory for a parallel
-/// region without further threads. REQUIRES: wanted >= 0.
+/// Returns how many further threads this process can run at the same time, up to `wanted`, with the
+/// stacks that OpenMP gives its threads. Finds out by starting that many threads and ending them:
+/// when this returns, the system has taken back all that they used. Returns -1 if there is not even
+/// memory for a parallel region without further threads. REQUIRES: wanted >= 0.
 ///
 /// OpenMP ends the process if it cannot start a thread of a parallel region. Therefore a region
 /// must not ask for more threads than this function has found, and for far fewer if possible,
