@@ -162,7 +162,8 @@ struct Perplexity {
 /// Computes the perplexity from scores. Words and bytes are counted only if `texts` and the
 /// tokenizer that encoded them are given; texts[i] is the text that was scored as scores[i]. The
 /// numbers have the same bits on every machine. Throws Error(invalid_argument) if the texts do not
-/// have as many tokens as their scores. REQUIRES: score() has made the windows.
+/// have as many tokens as their scores, and for a window that score() cannot have made: each window
+/// must have begin < first <= end <= the number of tokens, and labels > 0.
 ///
 /// Example:
 ///   const std::vector<std::vector<TokenId>> text = {tokenizer.encode("Once upon a time")};

@@ -56,6 +56,21 @@ Estimate exp_of(const Estimate& x) {
   return {value, value * x.standard_error};
 }
 
+// score() makes only well-formed windows, but the members of a TextScore are public, so a program
+// may have changed them.
+void check_windows(std::span<const TextScore> scores) {
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    for (std::size_t w = 0; w < scores[i].windows.size(); ++w) {
+      const auto& [begin, first, end, labels, nll] = scores[i].windows[w];
+      if (begin < first && first <= end && end <= scores[i].tokens.size() && labels > 0) continue;
+      reject("text ", i + 1, ", window ", w + 1,
+             ": expected begin < first <= end <= ", scores[i].tokens.size(),
+             " and a label or more, got begin ", begin, ", first ", first, ", end ", end, " and ",
+             labels, " labels: give what score() returned");
+    }
+  }
+}
+
 // The numbers of words and bytes of a token.
 struct ScoredUnits {
   std::size_t words = 0;
@@ -136,6 +151,7 @@ class ScoreSummary {
 
 Perplexity perplexity(std::span<const TextScore> scores) {
   const DefaultFloatState state;
+  check_windows(scores);
   ScoreSummary summary;
   for (const TextScore& text : scores) {
     for (const ScoredWindow& window : text.windows) summary.add(window, {});
@@ -146,6 +162,7 @@ Perplexity perplexity(std::span<const TextScore> scores) {
 Perplexity perplexity(std::span<const TextScore> scores,
                       std::span<const std::vector<TokenId>> texts, const Tokenizer& tokenizer) {
   const DefaultFloatState state;
+  check_windows(scores);
   if (texts.size() != scores.size()) {
     reject("got ", texts.size(), " texts with ", scores.size(),
            " scores: give the texts that were scored");
