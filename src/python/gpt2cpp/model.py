@@ -58,8 +58,8 @@ class Model(Handle):
     tokenizer: Optional[Tokenizer]  # the one in the model's directory; None if there is none
 
     def __init__(self, name: Optional[PathLike] = None, *, base: Optional[PathLike] = None,
-                 tokenizer: Union[Tokenizer, PathLike, None] = None, dtype: Any = None, threads: Optional[int] = None,
-                 kv_type: Optional[str] = None,
+                 tokenizer: Union[Tokenizer, PathLike, None] = None, dtype: Any = None,
+                 threads: Optional[int] = None, kv_type: Optional[str] = None,
                  on_progress: Optional[Callable[[float], Any]] = None):
         """Loads a model by its name or path, as `gpt2 -m` finds it; downloads nothing.
 
