@@ -23,7 +23,8 @@ options=(--target=x86_64-w64-mingw32 -std=c++20 -fsyntax-only -Werror -Wall -Wex
 {
   find include/gpt2 -name '*.h'
   find src -name '*.cpp' ! -name '*_posix.cpp' ! -name '*_linux.cpp' ! -name '*_macos.cpp' \
-    ! -name 'kernels_*.cpp' ! -name editor.cpp ! -path 'src/serve/*' ! -path src/cli/serve.cpp
+    ! -name '*_web.cpp' ! -name 'kernels_*.cpp' ! -name editor.cpp ! -path 'src/serve/*' \
+    ! -path src/cli/serve.cpp
 } | xargs -P "$(nproc)" -n 8 "$clang" "${options[@]}" -x c++
 
 "$clang" --driver-mode=cl --target=x86_64-pc-windows-msvc /Zs /W4 /WX \

@@ -147,7 +147,7 @@ int generate(const Arguments& arguments) {
   }
   const std::string prompt = read_text(settings);
   CompletionRequest request = read_request(settings, prompt, tokenizer, engine, state);
-  if (draft) read_arguments({{"draft", true}}, [&] { request.set_draft(*draft); });
+  if (draft) read_arguments({{"draft", true}}, [&, &model = draft] { request.set_draft(*model); });
   const std::string shown =
       tokenizer ? prompt : join(parse_tokens(prompt, model.config().vocab_size));
   write(settings, tokenizer, engine, std::move(state), std::move(request), shown);
