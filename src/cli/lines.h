@@ -11,11 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/fail.h"
 #include "base/hash.h"
 #include "base/json_text.h"
-#include "base/text.h"
 #include "cli/terminal/console.h"
-#include "gpt2/error.h"
 #include "requests/read/completion_request.h"
 
 // The input of commands: files that are read as a whole, and lines that are read in bounded memory
@@ -175,9 +174,8 @@ void answer_lines(const std::string& file, const std::string& doing, const Read&
   }
   write_group();
   if (failed == 0) return;
-  throw Error(ErrorCode::invalid_argument,
-              concat(input.name(), ": ", failed, " of ", counted(number, "line"),
-                     " failed: see \"error\" in their records"));
+  reject(input.name(), ": ", failed, " of ", counted(number, "line"),
+         " failed: see \"error\" in their records");
 }
 
 }  // namespace gpt2::cli
