@@ -1,17 +1,11 @@
 // Tests requests for chats: the transcript or dialog that messages become, the token that begins a
 // text, the answer, its parts, and what a model that continues texts cannot do.
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "requests/read/completion_request.h"
 #include "requests/read/tokens.h"
-#include "support/catch.h"
 #include "support/openai.h"
-#include "support/refusal.h"
 #include "support/requests.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::requests_chat_test {
 

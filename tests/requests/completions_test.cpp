@@ -1,17 +1,13 @@
 // Tests requests for completions: OpenAI's members and every option by its name, the prompts, the
 // answer, and what requests may not say: types, ranges, and what excludes what. The alphabet model
 // goes on with the next letters of a text, whatever is drawn.
-#include <cmath>
-#include <string>
 #include <tuple>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "gpt2/option_fields.h"
-#include "support/catch.h"
 #include "support/openai.h"
 #include "support/requests.h"
+#include "support/test.h"
 
 namespace gpt2::test::requests_completions_test {
 

@@ -1,21 +1,15 @@
 // Tests the texts, beams, log-probabilities and streams of completions: they are those of the
 // library for the same options.
-#include <algorithm>
 #include <cstdio>
-#include <functional>
-#include <string>
-#include <string_view>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include "gpt2/beam_search.h"
 #include "gpt2/generate.h"
 #include "gpt2/score.h"
 #include "gpt2/session.h"
-#include "support/catch.h"
 #include "support/openai.h"
 #include "support/requests.h"
+#include "support/test.h"
 
 namespace gpt2::test::requests_completions_texts_test {
 

@@ -1,19 +1,13 @@
 // Tests requests in our own form: what its records have, and the members that only it has. What it
 // shares with OpenAI's completions, requests_completions_test tests.
-#include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "gpt2/generate.h"
 #include "gpt2/session.h"
 #include "support/alphabet_model.h"
-#include "support/catch.h"
 #include "support/openai.h"
 #include "support/requests.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::requests_generate_test {
 

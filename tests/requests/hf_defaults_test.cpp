@@ -1,16 +1,12 @@
 // Compares what is written with the model's generation_config.json with what HuggingFace's
 // generate() writes if it is called without arguments, for each file of today/genconfig.
-#include <fstream>
-#include <string>
-#include <vector>
 
 #include "gpt2/generation_config.h"
 #include "gpt2/session.h"
 #include "requests/read/options.h"
-#include "support/catch.h"
 #include "support/golden.h"
 #include "support/requests.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::requests_hf_defaults_test {
 

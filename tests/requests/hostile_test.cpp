@@ -1,15 +1,11 @@
 // Gives requests that no client should send to every kind: each must be answered, or refused in one
 // line as a mistake of the client.
-#include <iterator>
-#include <sstream>
-#include <string>
-#include <vector>
 
 #include "gpt2/option_fields.h"
-#include "support/catch.h"
 #include "support/is_slow.h"
 #include "support/openai.h"
 #include "support/requests.h"
+#include "support/test.h"
 
 namespace gpt2::test::requests_hostile_test {
 

@@ -1,15 +1,11 @@
 // Tests requests to inspect a text: the report has the numbers of inspect(), and the page has the
 // report.
-#include <algorithm>
-#include <cmath>
 #include <numeric>
-#include <string>
-#include <vector>
 
 #include "gpt2/inspect.h"
-#include "support/catch.h"
 #include "support/openai.h"
 #include "support/requests.h"
+#include "support/test.h"
 
 namespace gpt2::test::requests_inspect_test {
 

@@ -1,10 +1,8 @@
 // Tests requests for responses: the chat that the input is, the answer and its events.
-#include <string>
-#include <vector>
 
-#include "support/catch.h"
 #include "support/openai.h"
 #include "support/requests.h"
+#include "support/test.h"
 
 namespace gpt2::test::requests_responses_test {
 

@@ -1,16 +1,9 @@
 // Tests runs themselves: what they tell their door, where they can be cancelled, and how runs that
 // share a scheduler go on together.
-#include <algorithm>
-#include <functional>
-#include <memory>
 #include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "support/catch.h"
-#include "support/refusal.h"
 #include "support/requests.h"
+#include "support/test.h"
 
 namespace gpt2::test::requests_runs_test {
 

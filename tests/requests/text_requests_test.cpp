@@ -1,17 +1,13 @@
 // Tests requests that write no text: the numbers of scores and choices are those of score(),
-// perplexity() and score_choices(), and embeddings are the vectors of embed() with the length 1.
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <string>
-#include <vector>
+// perplexity() and score_choices(), embeddings are the vectors of embed() with the length 1, and
+// tokens are those of the tokenizer.
 
 #include "gpt2/embed.h"
 #include "gpt2/score.h"
 #include "requests/answer/logprobs.h"
-#include "support/catch.h"
 #include "support/openai.h"
 #include "support/requests.h"
+#include "support/test.h"
 
 namespace gpt2::test::requests_text_requests_test {
 
@@ -357,6 +353,28 @@ TEST_CASE("errors of embeddings name the member and the text") {
                   {R"("layer": -1)", "layer"},
                   {R"("temperature": 1)", "temperature", kUnknown}});
   check_refusals("embeddings", "", {{R"("input": "a")", "input"}}, {alphabet_of_ids()});
+}
+
+TEST_CASE("a text becomes its tokens, with their places in it, and tokens become a text") {
+  const std::string text = "The caf\u00e9 \u2603";
+  const auto ids = stories().ids(text);
+  const json found = {{"tokens", ids}, {"count", ids.size()}, {"max_model_len", 512}};
+  CHECK(answer("tokenize", {{"prompt", text}}, of_stories()) == found);
+  CHECK(answer("detokenize", {{"tokens", ids}}, of_stories()) == json{{"prompt", text}});
+  const json places = answer("tokenize", {{"prompt", "a\u00e9"}, {"offsets", true}})["offsets"];
+  CHECK(places == json{{0, 1}, {1, 2}, {2, 3}});
+  const Door only_ids = {alphabet_of_ids()};
+  CHECK(answer("tokenize", {{"prompt", {97, 98}}}, only_ids)["count"] == 2);
+  check_refusals("tokenize", "",
+                 {{"", "prompt", kMissing},
+                  {R"("prompt": "a", "x": 1)", "x", kUnknown},
+                  {R"("prompt": [97], "offsets": true)", "offsets"}});
+  check_refusals("detokenize", "",
+                 {{"", "tokens", kMissing},
+                  {R"("tokens": [257])", "tokens[0]"},
+                  {R"("tokens": [97], "x": 1)", "x", kUnknown}});
+  check_refusals("tokenize", "", {{R"("prompt": "a")", "prompt"}}, only_ids);
+  check_refusals("detokenize", "", {{R"("tokens": [97])", "tokens"}}, only_ids);
 }
 
 }  // namespace gpt2::test::requests_text_requests_test
