@@ -1,18 +1,9 @@
 // Tests who may use gpt2 serve: keys, pages of other origins, and how many at once.
 #include <sys/resource.h>
 
-#include <string>
-#include <vector>
-
-#include "serve/hostile.h"
-#include "support/catch.h"
-#include "support/openai.h"
-#include "support/temporary_directory.h"
-#include "support/test_server.h"
+#include "serve/answers.h"
 
 namespace gpt2::test::access_test {
-
-using nlohmann::json;
 
 namespace {
 

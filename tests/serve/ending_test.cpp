@@ -2,19 +2,11 @@
 #include <signal.h>
 
 #include <chrono>
-#include <string>
 #include <tuple>
-#include <utility>
-#include <vector>
 
-#include "serve/hostile.h"
-#include "support/catch.h"
-#include "support/openai.h"
-#include "support/test_server.h"
+#include "serve/answers.h"
 
 namespace gpt2::test::ending_test {
-
-using nlohmann::json;
 
 namespace {
 

@@ -1,26 +1,12 @@
-// Tests the endpoints of gpt2 serve beside the completions: models, tokens, health and metrics;
-// several models; and what goes beyond the API of OpenAI: token ids, the table of options, the page
-// of gpt2 inspect.
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
+// Tests the endpoints of gpt2 serve: models, tokens, health, metrics, the table of options and the
+// page of gpt2 inspect; several models; streams of responses; and the options of the command as
+// defaults. What a request may say and what its answer has, tests/requests tests.
 #include <ctime>
-#include <filesystem>
-#include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "serve/answers.h"
-#include "support/alphabet_model.h"
 #include "support/bundled_model.h"
-#include "support/catch.h"
-#include "support/temporary_directory.h"
-#include "support/test_server.h"
 
 namespace gpt2::test::endpoints_test {
-
-using nlohmann::json;
 
 namespace {
 
@@ -35,6 +21,13 @@ void check_refused(const HttpResponse& response, int status, const std::string& 
   CHECK(response.status == status);
   CHECK(response.headers.at("content-type") == "application/json");
   CHECK(check_error(response.json()).starts_with(message));
+}
+
+// The row of the temperature in the table of options.
+json temperature_row(const TestServer& of) {
+  const json rows = of.get("/options").json()["options"];
+  CHECK(rows.size() > 30);
+  return *std::ranges::find(rows, "temperature", [](const json& row) { return row["name"]; });
 }
 
 }  // namespace
@@ -107,49 +100,24 @@ TEST_CASE("paths and methods that nothing serves") {
   CHECK(ask("GET", "/v1/models?limit=2").status == 200);
 }
 
-// tests/requests has what is wrong. The model takes 1,024 tokens, and TEXT stands for 1,025.
+// tests/requests has what is wrong.
 TEST_CASE("every endpoint names the member with the mistake, and its kind, as OpenAI does") {
-  struct Refusal {
-    std::string path, body;
-    json param, code = {};
-  };
-  const json missing = "missing_required_parameter", unknown = "unknown_parameter",
-             too_long = "context_length_exceeded";
-  for (const Refusal& refusal : std::vector<Refusal>{
-           {"/v1/completions", R"({})", "prompt", missing},
-           {"/v1/completions", R"({"prompt": "a", "temperature": "hot"})", "temperature"},
-           {"/v1/completions", R"({"prompt": ["a", "TEXT"]})", "prompt", too_long},
-           {"/v1/chat/completions", R"({"messages": [{"role": "user"}]})", "messages[0].content",
-            missing},
-           {"/v1/responses", R"({"input": "a", "n": 2})", "n", unknown},
-           {"/v1/embeddings", R"({"input": ["a", ""]})", "input[1]"},
-           {"/tokenize", R"({"prompt": "a", "x": 1})", "x", unknown},
-           {"/detokenize", R"({"tokens": [257]})", "tokens[0]"},
-           {"/inspect", R"({"prompt": "TEXT"})", "prompt", too_long}}) {
-    std::string body = refusal.body;
-    if (const std::size_t at = body.find("TEXT"); at != body.npos) {
-      body.replace(at, 4, std::string(1025, 'a'));
-    }
-    const HttpResponse response =
-        server().post(refusal.path, with(json::parse(body), {{"model", "abc"}}));
-    CAPTURE(refusal.path, refusal.body, response.body);
-    CHECK(response.status == 400);
-    check_error(response.json());
-    const json error = response.json()["error"];
-    CHECK(error["type"] == "invalid_request_error");
-    CHECK(error["param"] == refusal.param);
-    CHECK(error["code"] == refusal.code);
+  for (const auto& [path, member] :
+       std::vector<std::pair<std::string, std::string>>{{"/v1/completions", "prompt"},
+                                                        {"/v1/chat/completions", "messages"},
+                                                        {"/v1/responses", "input"},
+                                                        {"/v1/embeddings", "input"},
+                                                        {"/tokenize", "prompt"},
+                                                        {"/detokenize", "tokens"},
+                                                        {"/inspect", "prompt"}}) {
+    const HttpResponse response = server().post(path, {{"model", "abc"}, {"x", 1}});
+    check_refused(response, 400, "");
+    json error = response.json()["error"];
+    error.erase("message");
+    CHECK(error == json{{"type", "invalid_request_error"},
+                        {"param", member},
+                        {"code", "missing_required_parameter"}});
   }
-}
-
-TEST_CASE("tokenize and detokenize use the model's tokenizer") {
-  const std::string text = "The caf\xc3\xa9 \xe2\x98\x83";
-  const auto ids = bundled::tokenizer().encode(text);
-  CHECK(server().post("/tokenize", {{"prompt", text}}).json() ==
-        json{{"tokens", ids}, {"count", ids.size()}, {"max_model_len", 512}});
-  CHECK(server().post("/detokenize", {{"tokens", ids}}).json() == json{{"prompt", text}});
-  CHECK(server().post("/tokenize", {{"prompt", "ab"}, {"model", "abc"}}).json()["tokens"] ==
-        json{97, 98});
 }
 
 TEST_CASE("what the tokenizer's files say, and a chat_template, which is not used") {
@@ -192,14 +160,7 @@ TEST_CASE("a model without a tokenizer answers requests of token ids") {
   const TestServer ids({"-m", directory.path().string()});
   const json body = {{"prompt", {97, 98}}, {"max_tokens", 2}, {"temperature", 0}};
   CHECK(ids.post("/v1/completions", body).json()["choices"][0]["token_ids"] == json{99, 100});
-  CHECK(ids.post("/tokenize", {{"prompt", {97}}}).json()["count"] == 1);
-  for (const auto& [path, text] : {std::pair<const char*, json>{"/tokenize", {{"prompt", "a"}}},
-                                   {"/detokenize", {{"tokens", {97}}}},
-                                   {"/v1/completions", {{"prompt", "a"}}},
-                                   {"/v1/embeddings", {{"input", "a"}}}}) {
-    CAPTURE(path);
-    CHECK(ids.post(path, text).status == 400);
-  }
+  CHECK(ids.post("/v1/completions", {{"prompt", "a"}}).status == 400);
 }
 
 TEST_CASE("health and metrics") {
@@ -232,16 +193,12 @@ TEST_CASE("health and metrics") {
 
 // c_api_same_test finds every row in the table.
 TEST_CASE("GET /options has the table of options, and the defaults of the server") {
-  const json rows = server().get("/options").json()["options"];
-  CHECK(rows.size() > 30);
-  const auto row =
-      std::ranges::find_if(rows, [](const json& one) { return one["name"] == "temperature"; });
-  REQUIRE(row != rows.end());
-  CHECK((*row)["type"] == "number");
-  CHECK((*row)["role"] == "draws");
-  CHECK((*row)["also"] == 0);
-  CHECK((*row)["max"] == 100);
-  CHECK((*row)["command_default"] == 0.8);  // with as few digits as the float needs
+  const json row = temperature_row(server());
+  CHECK(row["type"] == "number");
+  CHECK(row["role"] == "draws");
+  CHECK(row["also"] == 0);
+  CHECK(row["max"] == 100);
+  CHECK(row["command_default"] == 0.8);  // with as few digits as the float needs
 }
 
 TEST_CASE("POST /inspect answers with the page of gpt2 inspect") {
@@ -249,6 +206,55 @@ TEST_CASE("POST /inspect answers with the page of gpt2 inspect") {
   CHECK(page.status == 200);
   CHECK(page.headers.at("content-type") == "text/html; charset=utf-8");
   CHECK(page.body.find("<title>gpt2 inspect</title>") != page.body.npos);
+}
+
+TEST_CASE("the events of a response have their types as names") {
+  json body = {{"input", "Hello"}, {"max_output_tokens", 20}};
+  const HttpResponse answer = server().post("/v1/responses", body);
+  CHECK(answer.headers.at("content-type") == "application/json");
+  const json whole = answer.json();
+  CHECK(whole["id"].get<std::string>().starts_with("resp_"));
+  body["stream"] = true;
+  const HttpResponse response = server().post("/v1/responses", body);
+  CHECK(response.status == 200);
+  CHECK(response.headers.at("content-type") == "text/event-stream");
+  json event;
+  for (const std::string& text : response.events()) {
+    event = json::parse(text);
+    CHECK(response.body.find("event: " + event["type"].get<std::string>() + "\ndata: " + text) !=
+          std::string::npos);
+  }
+  CHECK(event["type"] == "response.incomplete");
+  CHECK(event["response"]["output"][0]["content"] == whole["output"][0]["content"]);
+}
+
+TEST_CASE("the options of gpt2 serve are the defaults of requests, and what a request says wins") {
+  const TestServer one({"--temperature", "1.5", "--top-k", "5", "-n", "9", "--stop", "cat",
+                        "--seed", "3", "--bad-words", "time"});
+  const auto text = [&](const json& more) {
+    const json body = with({{"prompt", "Once upon a"}}, more);
+    return one.post("/v1/completions", body).json()["choices"][0]["text"];
+  };
+  const auto written = [](const Words& words) {
+    const Words common = {"--stop", "cat", "--bad-words", "time"};
+    return generated("Once upon a", joined_words(common, words))[0]["text"];
+  };
+  CHECK(text(json::object()) ==
+        written({"--temperature", "1.5", "--top-k", "5", "-n", "9", "--seed", "3"}));
+  CHECK(text({{"temperature", 0.3}, {"top_k", 0}, {"max_tokens", 4}, {"seed", 0}}) ==
+        written({"--temperature", "0.3", "--top-k", "0", "-n", "4"}));
+  const json chat = {{"messages", {{{"role", "user"}, {"content", "Hello"}}}}};
+  CHECK(one.post("/v1/chat/completions", chat).json()["usage"]["completion_tokens"] == 9);
+}
+
+TEST_CASE("--hf-defaults takes the model's generation config, but not its max_length") {
+  const TemporaryDirectory directory;
+  write_alphabet_model(directory.path());
+  directory.write("generation_config.json", R"({"do_sample": false, "max_length": 3})");
+  const TestServer one({"-m", "a=" + directory.path().string(), "--hf-defaults"});
+  const json answer = one.post("/v1/completions", {{"prompt", "abcdef"}}).json();
+  CHECK(answer["usage"]["completion_tokens"] == 16);
+  CHECK(temperature_row(one)["default"] == 0);
 }
 
 }  // namespace gpt2::test::endpoints_test

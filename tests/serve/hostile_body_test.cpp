@@ -1,18 +1,10 @@
 // Sends bodies to gpt2 serve that no client should send. Each must have an answer that says what is
 // wrong, and the next request must be served as if nothing had been.
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "serve/hostile.h"
-#include "support/catch.h"
+#include "serve/answers.h"
 #include "support/is_slow.h"
-#include "support/openai.h"
-#include "support/test_server.h"
 
 namespace gpt2::test::hostile_body_test {
-
-using nlohmann::json;
 
 namespace {
 

@@ -1,18 +1,11 @@
 // Speaks HTTP with gpt2 serve as no client should: ambiguous and endless requests, clients that are
 // slow, and clients that leave at every stage. The next request must be served as if nothing had
 // been.
-#include <string>
-#include <vector>
 
-#include "serve/hostile.h"
-#include "support/catch.h"
+#include "serve/answers.h"
 #include "support/is_slow.h"
-#include "support/openai.h"
-#include "support/test_server.h"
 
 namespace gpt2::test::hostile_http_test {
-
-using nlohmann::json;
 
 namespace {
 

@@ -3,13 +3,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "serve/listener.h"
-#include "support/catch.h"
 #include "support/http_client.h"
+#include "support/test.h"
 
 namespace gpt2::test::http_server_test {
 

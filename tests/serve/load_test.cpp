@@ -4,15 +4,11 @@
 #include <array>
 #include <atomic>
 #include <mutex>
-#include <random>
 #include <stdexcept>
-#include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
-#include "support/catch.h"
 #include "support/is_slow.h"
+#include "support/test.h"
 #include "support/test_server.h"
 
 namespace gpt2::test::load_test {

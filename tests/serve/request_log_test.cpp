@@ -1,21 +1,11 @@
 // Tests the ids of requests, and the log that --log-requests writes.
 #include <signal.h>
 
-#include <algorithm>
 #include <regex>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "serve/hostile.h"
-#include "support/catch.h"
-#include "support/openai.h"
-#include "support/test_server.h"
+#include "serve/answers.h"
 
 namespace gpt2::test::request_log_test {
-
-using nlohmann::json;
 
 namespace {
 
