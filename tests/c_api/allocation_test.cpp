@@ -8,19 +8,10 @@
 #include <malloc.h>
 #include <sys/resource.h>
 
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "gpt2/gpt2.h"
 #include "support/allocation_hooks.h"
-#include "support/catch.h"
 #include "support/is_slow.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 using namespace gpt2::test;
 

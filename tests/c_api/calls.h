@@ -1,15 +1,10 @@
 #pragma once
 
-#include <cstring>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "gpt2/gpt2.h"
 #include "support/bundled_model.h"
-#include "support/catch.h"
+#include "support/test.h"
 
 // Calls of the C interface from C++, which fail the test unless they succeed.
 
