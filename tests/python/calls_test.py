@@ -18,15 +18,10 @@ import unittest.mock
 import weakref
 
 import support
-from support import MODEL
+from support import MODEL, numpy
 
 import gpt2cpp
 from gpt2cpp._library import Owned
-
-try:
-    import numpy
-except ImportError:
-    numpy = None
 
 ENDLESS = {"max_new_tokens": 10**9, "ignore_eos": True, "overflow": "slide"}
 
@@ -265,16 +260,6 @@ class ThreadTest(ModelTest):
         self.on_threads(4, lambda: [session.logits([443]) for _ in range(10)])
         self.assertEqual(session.tokens, [443] * 40)
 
-    def test_an_open_stream_has_its_session(self):
-        session = self.model.session()
-        with session.stream("Once", **ENDLESS) as stream:
-            next(stream)
-            for call in (lambda: session.generate("The"), lambda: session.logits([443]),
-                         lambda: session.truncate(0), lambda: session.append([443])):
-                with self.assertRaises(gpt2cpp.InvalidArgumentError):
-                    call()
-        session.truncate(0)
-
     def test_a_second_thread_on_a_stream_is_refused(self):
         begun, goes_on = threading.Event(), threading.Event()
 
@@ -326,24 +311,20 @@ class MemoryTest(unittest.TestCase):
             import ctypes, gpt2cpp, resource
             from gpt2cpp._runs import new_run
             model = gpt2cpp.Model({MODEL!r}, threads=1)
-            ids, failed = [5] * 100, set()
-            for kind, request in [
-                    ("generate", {{"prompt": ids, "max_new_tokens": 9, "logprobs": 5}}),
-                    ("score", {{"texts": [ids], "logprobs": 9}}), ("inspect", {{"prompt": ids * 4}}),
-                    ("inspect_page", {{"prompt": ids}}), ("tokenize", {{"prompt": "Once " * 9999}})]:
-                for size in (24, 12):
-                    ctypes.CDLL(None).malloc_trim(0)
-                    with open("/proc/self/statm") as file:
-                        mapped = int(file.read().split()[0]) * resource.getpagesize()
-                    limit = mapped + (1 << size)
-                    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
-                    try:
-                        new_run(model, kind, None, **request).result()
-                    except MemoryError:
-                        failed.add(kind)
-                    finally:
-                        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
-            print("inspect" in failed)"""
+            failed = False
+            for size in (24, 12):
+                ctypes.CDLL(None).malloc_trim(0)
+                with open("/proc/self/statm") as file:
+                    mapped = int(file.read().split()[0]) * resource.getpagesize()
+                limit = mapped + (1 << size)
+                resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+                try:
+                    new_run(model, "inspect", None, prompt=[5] * 400).result()
+                except MemoryError:
+                    failed = True
+                finally:
+                    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+            print(failed)"""
         self.assertEqual(support.python(code), "True\n")
 
 

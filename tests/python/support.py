@@ -14,6 +14,11 @@ import sys
 import tempfile
 import unittest
 
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
 SOURCE, COMMAND, CC = sys.argv[1:4]
 MODEL, DATA = "models/gpt2-stories", "tests/data"
 os.chdir(SOURCE)

@@ -6,14 +6,9 @@ import struct
 import unittest
 import weakref
 
-from support import DATA, MODEL, ModelTest, flat, main, python
+from support import DATA, MODEL, ModelTest, flat, main, numpy, python
 
 import gpt2cpp
-
-try:
-    import numpy
-except ImportError:
-    numpy = None
 
 CASES = f"{DATA}/oracle/cases"
 
@@ -110,5 +105,4 @@ class WeightsTest(ModelTest):
                          f"memoryview f {shape} True {numbers[3 * shape[1] + 1]}\n")
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -114,5 +114,4 @@ class WheelTest(unittest.TestCase):
             zipfile.ZipFile(self.path).extractall(site)
 
 
-if __name__ == "__main__":
-    main()
+main()
