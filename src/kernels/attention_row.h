@@ -22,19 +22,20 @@ inline constexpr std::size_t kAttentionRows = (Vec::kTileVecs / kAttentionVecs<V
 template <class Vec>
 inline constexpr std::size_t kAttentionStreams = 2 * kAttentionVecs<Vec>;
 
-// How many numbers ahead of each stream the keys and values are prefetched into the L1 cache: one
-// page of 4 KiB.
+/// How many numbers ahead of each stream the keys and values are prefetched into the L1 cache: one
+/// page of 4 KiB, or nothing for few keys.
 template <class Stored>
-inline constexpr std::size_t kAttentionAhead = 4096 / sizeof(Stored);
+[[gnu::always_inline]] inline std::size_t attention_ahead(const HeadAttention& a) {
+  return a.first < kFewKeys ? 0 : 4096 / sizeof(Stored);
+}
 
-/// Prefetches the cache line that lies kAttentionAhead numbers after p, which is vector j of
-/// several adjacent vectors. If a cache line contains several vectors, only the call for the first
-/// of them prefetches it.
+/// Prefetches a cache line, which begins at p or `ahead` numbers after it. p is vector j of several
+/// adjacent vectors. If a cache line contains several vectors, only the call for the first of them
+/// prefetches it.
 template <class Stored>
-[[gnu::always_inline]] inline void prefetch_ahead(const Stored* p, std::size_t j) {
-  if (j * kLanes * sizeof(Stored) % 64 == 0) {
-    __builtin_prefetch(p + kAttentionAhead<Stored>, 0, 3);
-  }
+[[gnu::always_inline]] inline void prefetch_ahead(const Stored* p, std::size_t j,
+                                                  std::size_t ahead) {
+  if (j * kLanes * sizeof(Stored) % 64 == 0) __builtin_prefetch(p + ahead, 0, 3);
 }
 
 template <class Stored>
@@ -66,6 +67,7 @@ float scale_scores(float* score, std::size_t keys, float scale) {
 template <class Vec, class Stored, std::size_t kCount>
 void score_panels(const HeadAttention& a, std::size_t panel, std::size_t apart, float* scores) {
   constexpr std::size_t kVecs = kPanel / kLanes;
+  const std::size_t ahead = attention_ahead<Stored>(a);
   const Stored* keys[kCount];
 #pragma GCC unroll 4
   for (std::size_t i = 0; i < kCount; ++i) keys[i] = key_panel<Stored>(a, panel + i * apart);
@@ -79,7 +81,7 @@ void score_panels(const HeadAttention& a, std::size_t panel, std::size_t apart, 
         const Stored* const key = keys[i] + d * kPanel;
 #pragma GCC unroll 4
         for (std::size_t j = 0; j < kVecs; ++j) {
-          prefetch_ahead(key + j * kLanes, j);
+          prefetch_ahead(key + j * kLanes, j, ahead);
           sum[i][j] = fma(factor, Vec::load(key + j * kLanes), sum[i][j]);
         }
       }
@@ -102,6 +104,7 @@ template <class Vec, class Stored, std::size_t kVecs, class Lanes>
 void mix_row(const HeadAttention& a, const float* weight, float total, std::size_t column,
              Lanes lanes) {
   constexpr std::size_t kStreams = kAttentionStreams<Vec>;
+  const std::size_t ahead = attention_ahead<Stored>(a);
   const std::size_t keys = a.first + 1;
   Vec y[kVecs];
   std::size_t key = 0;
@@ -122,7 +125,7 @@ void mix_row(const HeadAttention& a, const float* weight, float total, std::size
           const Stored* const value = values[i] + k * a.head_dim;
 #pragma GCC unroll 4
           for (std::size_t j = 0; j < kVecs; ++j) {
-            prefetch_ahead(value + j * kLanes, j);
+            prefetch_ahead(value + j * kLanes, j, ahead);
             sum[i][j] = fma(factor, load<Vec>(value + j * kLanes, lanes), sum[i][j]);
           }
         }

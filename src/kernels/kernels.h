@@ -75,6 +75,11 @@ inline constexpr std::size_t kChunkRows = 8;
 /// The max number of queries in one tile of attention, which is kAttentionRows of AVX-512.
 inline constexpr std::size_t kMaxQueries = 12;
 
+/// A query that sees at most this many keys does not prefetch what follows them, because it would
+/// fetch more than it reads. The engine prefetches these keys, which the hardware does not find:
+/// they lie in short runs. Writing 2 texts with int8 gained 7 %, and 32 texts 6 % (Emerald Rapids).
+inline constexpr std::size_t kFewKeys = kChunk / 2;
+
 /// The bytes of scratch that a matrix product needs for each thread, aligned to 64 bytes. The
 /// largest use, packed_columns(), takes 640 KiB, so that it fits an L2 cache of 1 MiB.
 inline constexpr std::size_t kMatmulScratchBytes = std::size_t{1} << 20;

@@ -65,6 +65,21 @@ class Heads {
             .scale = attention_.scale};
   }
 
+  // Prefetches the keys and values of head i into the L2 cache if its only query sees few of them.
+  [[gnu::always_inline]] void prefetch(std::size_t i) const {
+    const HeadAttention head = queries(i, 0);
+    if (head.rows != 1 || head.first >= kFewKeys) return;
+    const std::size_t bytes = bytes_of(type(i));
+    const auto* const block = static_cast<const std::byte*>(head.blocks[0]);
+    const auto fetch = [&](std::size_t begin, std::size_t keys) {
+      for (std::size_t at = 0; at < keys * head.head_dim * bytes; at += 64) {
+        __builtin_prefetch(block + begin * bytes + at, 0, 2);
+      }
+    };
+    fetch(head.keys, round_up(head.first + 1, kPanel));
+    fetch(head.values, head.first + 1);
+  }
+
   // Returns the type of the keys and values of head i.
   [[nodiscard]] KVType type(std::size_t i) const {
     return queries_[i / attention_.n_head].cache->type();
@@ -198,6 +213,7 @@ void attend(Team& team, const Heads& heads, Workspace& ws) {
   team.for_ranges(parts * heads.count(), run, [&](std::size_t begin, std::size_t end, int rank) {
     for (std::size_t task = begin; task < end; ++task) {
       const std::size_t i = task % heads.count();
+      if (parts == 1 && task + 1 < end) heads.prefetch(i + 1);
       const HeadAttention queries = heads.queries(i, task / heads.count() * kQueryRows);
       if (queries.rows == 0) continue;
       if (!store_first) heads.store(i);
