@@ -49,12 +49,15 @@ inline constexpr Walks<Kernels::ChunksKernel> kChunkWalks = {
         {"16 rows, prefetched", kChunks<Vec, Stored, ChunkWalk{16, 2, Prefetch::next_rows, true}>},
         {"1 row", kChunks<Vec, Stored, ChunkWalk{1, 4, Prefetch::none, false}>}}};
 
-// Zen 4, and Zen 5 with f32; Zen 5 with 16 bits; Sapphire Rapids.
+// Zen 4, and Zen 5 with f32; Zen 5 with 16 bits; Sapphire Rapids. For several rows: Emerald Rapids;
+// Zen 4.
 template <class Vec, class Stored>
 inline constexpr Walks<Kernels::MatmulKernel> kDotWalks = {
     .count = 3,
+    .of_several_rows = 2,
+    .max_rows = kDotFewRows,
     .walk = {{"4 streams of 512 bytes", matmul_nk<Vec, DotWalk{4, 512, 0}, Stored>},
-             {"1 stream, prefetched", matmul_nk<Vec, DotWalk{1, 256, kFarAhead}, Stored>},
+             {"1 stream, or panels", matmul_nk<Vec, DotWalk{1, 256, kFarAhead, true}, Stored>},
              {"streams of 256 bytes, prefetched",
               matmul_nk<Vec, DotWalk{2 * Vec::kDotColumns, 256, 1024}, Stored>}}};
 
