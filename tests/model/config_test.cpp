@@ -11,26 +11,28 @@ namespace {
 Config parse(std::string_view json) { return Config::parse(json, "c"); }
 
 using Ids = std::vector<TokenId>;
+using Numbers = std::vector<std::size_t>;
+
+Numbers numbers_of(const Config& config) {
+  return {config.vocab_size, config.n_positions, config.n_embd,    config.n_layer,
+          config.n_head,     config.inner_dim(), config.head_dim()};
+}
+
+std::vector<bool> flags_of(const Config& config) {
+  return {config.scale_attn_weights, config.scale_attn_by_inverse_layer_idx,
+          config.reorder_and_upcast_attn, config.tie_word_embeddings};
+}
 
 }  // namespace
 
 TEST_CASE("an empty config is HuggingFace's GPT2Config()") {
   const Config config = parse("{}");
-  CHECK(config.vocab_size == 50257);
-  CHECK(config.n_positions == 1024);
-  CHECK(config.n_embd == 768);
-  CHECK(config.n_layer == 12);
-  CHECK(config.n_head == 12);
-  CHECK(config.inner_dim() == 3072);
-  CHECK(config.head_dim() == 64);
+  CHECK(numbers_of(config) == Numbers{50257, 1024, 768, 12, 12, 3072, 64});
+  CHECK(flags_of(config) == std::vector{true, false, false, true});
   CHECK(config.activation_function == ActivationFunction::gelu_new);
   CHECK(config.layer_norm_epsilon == 1e-5f);
-  CHECK(config.scale_attn_weights);
-  CHECK_FALSE(config.scale_attn_by_inverse_layer_idx);
-  CHECK_FALSE(config.reorder_and_upcast_attn);
-  CHECK(config.tie_word_embeddings);
   CHECK(config.bos_token_id == 50256);
-  CHECK(config.eos_token_id == std::vector<gpt2::TokenId>{50256});
+  CHECK(config.eos_token_id == Ids{50256});
 }
 
 TEST_CASE("every field is read") {
@@ -42,21 +44,12 @@ TEST_CASE("every field is read") {
     "tie_word_embeddings": false, "bos_token_id": 1, "eos_token_id": 2,
     "attn_pdrop": 0.1, "architectures": ["GPT2LMHeadModel"], "pruned_heads": {},
     "add_cross_attention": false, "quantization_config": null, "anything": [{}]})");
-  CHECK(config.vocab_size == 100);
-  CHECK(config.n_positions == 10);
-  CHECK(config.n_embd == 8);
-  CHECK(config.n_layer == 3);
-  CHECK(config.n_head == 2);
-  CHECK(config.inner_dim() == 17);
-  CHECK(config.head_dim() == 4);
+  CHECK(numbers_of(config) == Numbers{100, 10, 8, 3, 2, 17, 4});
+  CHECK(flags_of(config) == std::vector{false, true, true, false});
   CHECK(config.activation_function == ActivationFunction::relu);
   CHECK(config.layer_norm_epsilon == 0.25f);
-  CHECK_FALSE(config.scale_attn_weights);
-  CHECK(config.scale_attn_by_inverse_layer_idx);
-  CHECK(config.reorder_and_upcast_attn);
-  CHECK_FALSE(config.tie_word_embeddings);
   CHECK(config.bos_token_id == 1);
-  CHECK(config.eos_token_id == std::vector<gpt2::TokenId>{2});
+  CHECK(config.eos_token_id == Ids{2});
 }
 
 TEST_CASE(

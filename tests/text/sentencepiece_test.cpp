@@ -49,26 +49,6 @@ std::string piece(std::string_view text, Kind kind) {
 
 }  // namespace
 
-TEST_CASE("ids equal those of SentencePiece") {
-  const auto* const folder =
-      GENERATE("unigram_t5", "unigram_small_rules", "unigram_bytes", "spm_bpe_gptsw3");
-  const std::string bytes = read_model(folder);
-  const SentencePieceFile file = read_sentencepiece_file(bytes, "file");
-  const TokenModel model = unigram_model(file.pieces, file.options);
-  for (const nlohmann::json& one : read_lines(kGoldens / folder / "cases.jsonl")) {
-    const auto text = one.at("text").get<std::string>();
-    CAPTURE(folder, text);
-    TextBuffer buffer;
-    std::size_t left = rewrite_limit(0);
-    const std::string normalized(file.normalizer.normalize({text}, false, buffer, left).text);
-    CHECK(file.normalizer.normalize({text}, true, buffer, left).text == normalized);
-    CHECK(buffer.origins.size() == normalized.size());
-    CHECK(std::ranges::is_sorted(buffer.origins, {}, &TextRange::begin));
-    const char* const expected = one.contains("ids_sentencepiece") ? "ids_sentencepiece" : "ids";
-    CHECK(ids_of(model, normalized) == one.at(expected).get<std::vector<TokenId>>());
-  }
-}
-
 TEST_CASE("of equal sums, the first wins, and rounding to float is SentencePiece's") {
   const std::vector<Piece> pieces = {{"x", -16777216}, {"a", -0.25}, {"b", -0.25}, {"ab", -0.6},
                                      {"cd", -2},       {"c", -1},    {"d", -1}};

@@ -151,20 +151,6 @@ TEST_CASE("with parse_special = false, text that looks like a special token stay
   CHECK(load_json(root).encode("[x]<", {.parse_special = false}) == std::vector<TokenId>{313, 27});
 }
 
-TEST_CASE("add_prefix_space adds the space where HuggingFace's class for these files does") {
-  using Ids = std::vector<TokenId>;
-  const json config = {{"add_prefix_space", true}};
-  const Tokenizer pair = load_pair({{"tokenizer_config.json", config}});
-  const Tokenizer whole = load_json(small_json(), config);
-  const std::pair<const char*, Ids> cases[] = {
-      {"", {}}, {"the", {258}}, {" a", {261}}, {"<|endoftext|>a", {kEndOfText, 261}}};
-  for (const auto& [text, ids] : cases) {
-    CAPTURE(text);
-    CHECK(pair.encode(text) == ids);
-    CHECK(whole.encode(text) == ids);
-  }
-}
-
 TEST_CASE("add_prefix_space of tokenizer.json counts only for the classes that do not replace it") {
   // GPT2TokenizerFast sets it to the value in tokenizer_config.json, or to false. It does not look
   // into a Sequence.
