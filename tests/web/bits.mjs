@@ -29,7 +29,8 @@ function randomValue(tensor, element) {
   return Math.fround(((bits >>> 8) / 2 ** 24 - 0.5) * Math.fround(0.0692820323));
 }
 
-function shapesOf({ vocab_size, n_positions, n_embd, n_layer, n_inner }) {
+// Returns the shapes of a model's weights by their names.
+export function shapesOf({ vocab_size, n_positions, n_embd, n_layer, n_inner }) {
   const shapes = { "wte.weight": [vocab_size, n_embd], "wpe.weight": [n_positions, n_embd] };
   const add = (name, n, k) => {
     shapes[name + ".weight"] = k ? [k, n] : [n];

@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
-import { casesOf, differences } from "./bits.mjs";
+import { casesOf, differences, shapesOf } from "./bits.mjs";
 
 const address = pathToFileURL(process.argv[2] + "/gpt2.mjs");
 const gpt2 = await import(address);
@@ -183,15 +183,8 @@ test("ends in a worker when a callback or a signal says so", async () => {
 
 // The file of GPT-2 124M in f32, whose numbers are those of `numbers`, over and over.
 function gpt2File(numbers) {
-  const layer = { "ln_1.weight": [768], "ln_1.bias": [768], "attn.c_attn.weight": [768, 2304],
-    "attn.c_attn.bias": [2304], "attn.c_proj.weight": [768, 768], "attn.c_proj.bias": [768],
-    "ln_2.weight": [768], "ln_2.bias": [768], "mlp.c_fc.weight": [768, 3072],
-    "mlp.c_fc.bias": [3072], "mlp.c_proj.weight": [3072, 768], "mlp.c_proj.bias": [768] };
-  const shapes = { "wte.weight": [50257, 768], "wpe.weight": [1024, 768], "ln_f.weight": [768],
-    "ln_f.bias": [768] };
-  for (let i = 0; i < 12; ++i) {
-    for (const [name, shape] of Object.entries(layer)) shapes[`h.${i}.${name}`] = shape;
-  }
+  const shapes = shapesOf({ vocab_size: 50257, n_positions: 1024, n_embd: 768, n_layer: 12,
+    n_inner: 3072 });
   let end = 0;
   const header = Buffer.from(JSON.stringify(Object.fromEntries(
     Object.entries(shapes).map(([name, shape]) => {
