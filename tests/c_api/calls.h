@@ -80,11 +80,6 @@ inline Freed<gpt2_run> c_run(gpt2_scheduler* scheduler, const char* kind, const 
               callbacks);
 }
 
-inline json result_of(const char* kind, const json& request) {
-  const auto scheduler = c_scheduler();
-  return json_of(gpt2_run_result, c_run(scheduler.get(), kind, request).get());
-}
-
 inline std::vector<TokenId> encoded(const char* text) { return tokenizer().encode(text); }
 
 inline bool same_bits(std::span<const float> a, const float* b) {

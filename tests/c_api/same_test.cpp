@@ -86,23 +86,6 @@ TEST_CASE("a text becomes the same tokens, and these the same text") {
   CHECK(found == -1);
 }
 
-// c_api_interface_test has the other callbacks.
-TEST_CASE("a run without a tokenizer has no text, and a draft changes none of its tokens") {
-  json request = {{"prompt", encoded("Once upon a time")}, {"max_new_tokens", 40}, {"seed", 7}};
-  const json with_text = result_of("generate", request).at(0);
-  const auto draft = made(gpt2_model_free, gpt2_model_convert, c_model(), "int8");
-  gpt2_callbacks drafting = sized<gpt2_callbacks>();
-  drafting.draft = draft.get();
-  const auto scheduler = c_scheduler();
-  const auto ids_only = made(gpt2_run_free, gpt2_run_new, scheduler.get(),
-                             static_cast<const gpt2_tokenizer*>(nullptr), "generate",
-                             request.dump().c_str(), &drafting);
-  const json again = json_of(gpt2_run_result, ids_only.get()).at(0);
-  CHECK(again.at("token_ids") == with_text.at("token_ids"));
-  CHECK(again.at("stats").at("drafted_tokens") > 0);
-  CHECK_FALSE(again.contains("text"));
-}
-
 TEST_CASE("sessions give the same logits and hidden states") {
   const std::vector<TokenId> once = encoded("Once upon a time"), cat = encoded(" there was");
   const std::size_t vocab_size = model().config().vocab_size, n_embd = model().config().n_embd;

@@ -199,13 +199,9 @@ TEST_CASE("refused: a file of another program, alone or in a directory") {
   const TemporaryDirectory place;
   const fs::path file =
       place.write("model.bin", std::string("\6\0\0\0\x17\0TransformerDecoderSpec\0", 29));
-  const auto refused = [&](const fs::path& path) {
-    check_refused([&] { (void)Model::load(path); }, {file.string(), "CTranslate2"},
-                  ErrorCode::unsupported);
-  };
-  refused(file);
-  place.write("config.json", "{}");
-  refused(place.path());
+  for (const fs::path& path : {file, place.path()}) {
+    refused(path, {file.string(), "CTranslate2"}, ErrorCode::unsupported);
+  }
   place.write("model.safetensors", "");  // HuggingFace weights are preferred
   CHECK(find_model_files(place.path()).weights == place.path() / "model.safetensors");
 }

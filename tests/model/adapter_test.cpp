@@ -27,8 +27,6 @@ const fs::path kToday = fs::path(GPT2_TEST_DATA) / "oracle/today/adapters";
 const fs::path kBase = kAdapters / "base";
 const fs::path kOne = kAdapters / "c_attn_only";
 
-nlohmann::json json_of(const fs::path& file) { return nlohmann::json::parse(read_bytes(file)); }
-
 std::vector<float> logits_of(const Model& model, const std::vector<TokenId>& ids = {3, 17, 42, 5}) {
   Session session(model);
   return all_logits(session, ids);
@@ -80,7 +78,7 @@ void check_merged(const Model& model, const fs::path& folder) {
 // A directory with an adapter, of which `changes` replace members of the config.
 TemporaryDirectory& changed(TemporaryDirectory& directory, const nlohmann::json& changes,
                             const fs::path& from = kOne) {
-  nlohmann::json config = json_of(from / "adapter_config.json");
+  auto config = nlohmann::json::parse(read_bytes(from / "adapter_config.json"));
   config["base_model_name_or_path"] = fs::absolute(kBase).string();
   config.update(changes);
   directory.write("adapter_config.json", config.dump());
@@ -202,11 +200,9 @@ TEST_CASE("refused: adapters that cannot be merged, and settings that change mor
     TemporaryDirectory directory;
     changed(directory, change);
     CAPTURE(change.dump());
-    const std::string message = refusal_of([&] { (void)Model::load(directory.path()); });
-    CAPTURE(message);
-    for (const std::string_view fact : facts) CHECK(message.find(fact) != std::string::npos);
-    CHECK(message.size() < 1000);
-    check_refused([&] { (void)Model::load(directory.path()); }, {"adapter_"}, code);
+    const auto load = [&] { (void)Model::load(directory.path()); };
+    for (const std::string_view fact : facts) check_refused(load, {"adapter_", fact}, code);
+    CHECK(refusal_of(load).size() < 1000);
   }
   TemporaryDirectory alone, quantized;
   alone.write("adapter_config.json", read_bytes(kOne / "adapter_config.json"));

@@ -403,12 +403,8 @@ class SessionTest(ModelTest):
         self.assertGreaterEqual(dropped, 4)
         self.assertEqual((session.dropped, session.tokens), (dropped, ids[:2] + ids[2 + dropped:]))
         self.assertEqual(session.slide(keep=2), 0)
-        self.assertEqual(session.logits([9]).tolist(),
-                         self.model.session().logits(ids[:2] + ids[2 + dropped:] + [9]).tolist())
         with self.assertRaises(ValueError):
             session.slide(keep=8, room=5)
-        text = self.model.session(max_tokens=10).generate("Once", ignore_eos=True)
-        self.assertEqual(text.finish_reason, "context_full")
 
 
 def load_tests(loader, tests, pattern):

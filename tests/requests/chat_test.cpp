@@ -140,21 +140,13 @@ TEST_CASE("members of the chat API that change nothing are accepted") {
 }
 
 TEST_CASE("n choices, their log-probabilities, and the same as a stream") {
-  const json body = {{"messages", {user("Tell me a story")}},
-                     {"n", 2},
-                     {"max_tokens", 25},
-                     {"logprobs", true},
-                     {"top_logprobs", 4},
-                     {"seed", 11}};
+  const json common = {{"n", 2}, {"max_tokens", 25}, {"seed", 11}};
+  const json body = with(
+      common, {{"messages", {user("Tell me a story")}}, {"logprobs", true}, {"top_logprobs", 4}});
   const json found = chat(body);
-  const json records = answer("generate",
-                              {{"prompt", "User: Tell me a story\nAssistant:"},
-                               {"stop", "\nUser:"},
-                               {"max_new_tokens", 25},
-                               {"n", 2},
-                               {"seed", 11},
-                               {"logprobs", 4}},
-                              of_stories());
+  const json prompt = {{"prompt", "User: Tell me a story\nAssistant:"}, {"stop", "\nUser:"}};
+  const json records =
+      answer("generate", with(with(common, prompt), {{"logprobs", 4}}), of_stories());
   REQUIRE(found["choices"].size() == 2);
   for (std::size_t i = 0; i < 2; ++i) {
     CAPTURE(i);

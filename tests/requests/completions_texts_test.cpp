@@ -172,13 +172,9 @@ TEST_CASE("best_of returns the texts whose tokens have the highest mean log-prob
       tokens += all.back().tokens.size() + (all.back().end_token ? 1 : 0);
     }
     std::ranges::stable_sort(all, std::greater<>(), mean_of);
-    const json found = answer("completions",
-                              {{"prompt", "Tom"},
-                               {"n", 2},
-                               {"best_of", 6},
-                               {"return_token_ids", true},
-                               {"logit_bias", {{"4095", bias}}}},
-                              of_stories());
+    const json body = json::parse(R"({"prompt": "Tom", "n": 2, "best_of": 6})");
+    const json more = {{"return_token_ids", true}, {"logit_bias", {{"4095", bias}}}};
+    const json found = answer("completions", with(body, more), of_stories());
     REQUIRE(found["choices"].size() == 2);
     for (std::size_t i = 0; i < std::min<std::size_t>(2, all.size()); ++i) {
       CHECK(found["choices"][i]["index"] == i);
@@ -234,11 +230,8 @@ TEST_CASE("echo and logprobs score a prompt, as an evaluation harness asks for i
   const auto scores = score(stories().engine, {&ids, 1}, {.top_logprobs = 5}).front().tokens;
   for (const std::size_t max_tokens : {0u, 1u, 9u}) {
     CAPTURE(max_tokens);
-    const json body = {{"prompt", prompt},
-                       {"echo", true},
-                       {"logprobs", 5},
-                       {"temperature", 0},
-                       {"max_tokens", max_tokens}};
+    const json harness = {{"echo", true}, {"logprobs", 5}, {"temperature", 0}};
+    const json body = with(harness, {{"prompt", prompt}, {"max_tokens", max_tokens}});
     const json found = choices(body, of_stories());
     GenerationOptions options = defaults();
     options.max_new_tokens = max_tokens, options.sampling.temperature = 0;
@@ -308,11 +301,9 @@ TEST_CASE("text_offset counts each U+FFFD of a text whose tokens are parts of ch
       {"\xf0\x9f", "\x98", {0, 0, 1, 2}}};
   for (const auto& [prompt, byte, offsets] : cases) {
     CAPTURE(offsets);
-    const json body = {{"prompt", ids_of(prompt)},
-                       {"echo", true},
-                       {"logprobs", 0},
-                       {"max_tokens", 2},
-                       {"logit_bias", {{ids_of(byte)[0].dump(), 100}}}};
+    const json common = {{"echo", true}, {"logprobs", 0}, {"max_tokens", 2}};
+    const json bias = {{ids_of(byte)[0].dump(), 100}};
+    const json body = with(common, {{"prompt", ids_of(prompt)}, {"logit_bias", bias}});
     const json found = choices(body, of_stories());
     CHECK(found[0]["logprobs"]["text_offset"] == offsets);
     CHECK(characters(found[0]["text"]) == static_cast<std::size_t>(offsets.back()) + 1);
@@ -355,11 +346,8 @@ TEST_CASE("the parts of a stream have the documented members, and usage if it is
 }
 
 TEST_CASE("in a stream, the first part of a choice has the prompt") {
-  const json body = {{"prompt", "a"},
-                     {"max_tokens", 9},
-                     {"stop", "f"},
-                     {"return_token_ids", true},
-                     {"echo", true}};
+  const json body = json::parse(
+      R"({"prompt": "a", "max_tokens": 9, "stop": "f", "return_token_ids": true, "echo": true})");
   const json whole = answer("completions", body)["choices"][0];
   CHECK(whole["text"] == "abcde");
   CHECK(whole["prompt_token_ids"] == json{97});

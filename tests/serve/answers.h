@@ -62,11 +62,8 @@ inline std::string streamed_text(const HttpResponse& response) {
 
 /// A request for a text without an end, as a stream or not.
 inline std::string endless(bool stream) {
-  const json body = {{"prompt", "a"},
-                     {"max_tokens", 1000000000},
-                     {"overflow", "slide"},
-                     {"ignore_eos", true},
-                     {"stream", stream}};
+  json body = {{"prompt", "a"}, {"max_tokens", 1000000000}, {"overflow", "slide"}};
+  body.update({{"ignore_eos", true}, {"stream", stream}});
   return http_request("POST", "/v1/completions", body.dump());
 }
 

@@ -61,23 +61,6 @@ TEST_CASE("a second signal, whichever it is, ends the server at once") {
   }
 }
 
-TEST_CASE("a client that closes its side after the request gets its answer") {
-  const TestServer server(alphabet({"--parallel", "1"}));
-  const std::string text = server.connect().ask(long_text(false)).json()["choices"][0]["text"];
-  std::vector<HttpClient> whole, streams;  // most wait for their turn
-  for (int i = 0; i < 2; ++i) {
-    whole.push_back(server.connect());
-    whole.back().send(long_text(false));
-    whole.back().close_sending();
-    streams.push_back(server.connect());
-    streams.back().send(long_text(true));
-    streams.back().close_sending();
-  }
-  for (HttpClient& client : whole) CHECK(client.receive().json()["choices"][0]["text"] == text);
-  for (HttpClient& client : streams) CHECK(streamed_text(client.receive()) == text);
-  server.await_metric("gpt2_connections", 1);
-}
-
 TEST_CASE("a request that has not arrived does not hold up the end") {
   TestServer server(alphabet());
   HttpClient half = server.connect();

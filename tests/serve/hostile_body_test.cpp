@@ -31,11 +31,8 @@ TEST_CASE("a request may not take the memory of all others") {
   one = many;
   one["bad_words_ids"] = std::vector<std::vector<int>>(4000, {7, 8});
   check_refused(server().post("/v1/completions", one), "bytes");
-  one = {{"prompt", std::vector<int>(60, 7)},
-         {"n", 128},
-         {"echo", true},
-         {"logprobs", 100},
-         {"max_tokens", 1000}};
+  one = json::parse(R"({"n": 128, "echo": true, "logprobs": 100, "max_tokens": 1000})");
+  one["prompt"] = std::vector<int>(60, 7);
   check_refused(server().post("/v1/completions", one), "log-probabilities");
   check_serves(server());
 }
@@ -46,10 +43,8 @@ TEST_CASE("the log-probabilities of a request are at most those that its context
   REQUIRE(full.status == 200);
   // The model takes 1,024 tokens: the prompt and all new ones but the last.
   CHECK(full.json()["usage"]["completion_tokens"] == 1024);
-  const json chat = {{"messages", {{{"role", "user"}, {"content", "a"}}}},
-                     {"max_tokens", 100000},
-                     {"logprobs", true},
-                     {"top_logprobs", 20}};
+  const json chat = json::parse(R"({"messages": [{"role": "user", "content": "a"}],
+      "max_tokens": 100000, "logprobs": true, "top_logprobs": 20})");
   CHECK(server().post("/v1/chat/completions", chat).status == 200);
   body.update({{"overflow", "slide"}, {"max_tokens", 1000000}});
   check_refused(server().post("/v1/completions", body), "log-probabilities");
