@@ -20,17 +20,13 @@ struct DotWalk {
 template <class Vec>
 inline constexpr DotWalk kDotTiles{.streams = Vec::kDotColumns, .step_bytes = 512, .ahead = 0};
 
-/// A tile of a panel: so many rows of x and rows of w. With AVX-512, 24 or 16 sums and 4 vectors
-/// are in registers. 8 rows of x, or 4 of x and twice 4 of w, fit in an L1 cache of 32 KiB if k is
+/// A tile of a panel: so many rows of x and rows of w. With AVX-512, 16 sums, 4 vectors of w and 1
+/// of x are in registers, and 4 rows of x and twice 4 of w fit in an L1 cache of 48 KiB if k is
 /// 768.
-struct DotTile {
-  std::size_t rows, columns;
-};
 template <class Vec>
-inline constexpr DotTile kPanelTile =
-    Vec::kRegisters == 1 ? DotTile{4, 4} : DotTile{Vec::kDotRows, Vec::kDotColumns};
+inline constexpr std::size_t kDotPanelRows = Vec::kRegisters == 1 ? 4 : Vec::kDotRows;
 template <class Vec>
-inline constexpr DotTile kFewRowsTile = Vec::kRegisters == 1 ? DotTile{8, 3} : kPanelTile<Vec>;
+inline constexpr std::size_t kDotPanelColumns = Vec::kRegisters == 1 ? 4 : Vec::kDotColumns;
 
 // Products of up to this many rows can read w as long streams. On Zen 4, panels are faster for 2
 // rows and more, by up to a half, and on Emerald Rapids for 24 and more, by a fifth (with AVX2 by a
@@ -74,7 +70,7 @@ template <class Vec, DotWalk kWalk, std::size_t kRows, std::size_t kColumns, cla
     for (std::size_t j = 0; j < kColumns; ++j) column[j] = load<Vec>(w + j * w_stride + k, lanes);
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < kRows; ++i) {
-      const Vec factor = in_register(load<Vec>(x + i * x_stride + k, lanes));
+      const Vec factor = load<Vec>(x + i * x_stride + k, lanes);
 #pragma GCC unroll 8
       for (std::size_t j = 0; j < kColumns; ++j) sum[i][j] = fma(factor, column[j], sum[i][j]);
     }
@@ -168,21 +164,23 @@ void dot_streams(const Matmul& product, const Stored* w, std::size_t columns, fl
 /// cache. Meanwhile each tile prefetches a part of the next panel. Few cache misses fit into a core
 /// at once: if the first tile prefetched all of it, it would wait for memory, and memory would rest
 /// during the others.
-template <class Vec, DotTile kTile, class Stored>
+template <class Vec, class Stored>
 void dot_panel(const Matmul& product, const Stored* w, std::size_t columns, float* sums) {
   constexpr DotWalk kByPanels{.streams = 0, .step_bytes = 0, .ahead = 0, .has_panels = true};
+  constexpr std::size_t kColumns = kDotPanelColumns<Vec>;
   constexpr std::size_t kLine = 64 / sizeof(Stored);
-  const std::size_t tiles = ceil_div(product.m, kTile.rows);
+  const std::size_t tiles = ceil_div(product.m, kDotPanelRows<Vec>);
   const std::size_t part = ceil_div(product.k, kLine * tiles) * kLine;
   const Stored* next = w + kPanel * product.k;
-  for_tiles<kTile.rows>(product.m, [&](std::size_t row, auto rows) {
-    for (std::size_t n = 0; n < columns; n += kTile.columns) {
-      with_count<kTile.columns>(columns - n, [&](auto width) {
-        dot_tile<Vec, kByPanels, rows.value, width.value>(product, row, w + n * product.k, sums + n,
-                                                          kPanel, 1, next + n * product.k,
-                                                          tiles * kLine / kLanes - 1);
-      });
-    }
+  for_tiles<kDotPanelRows<Vec>>(product.m, [&](std::size_t row, auto rows) {
+    const auto multiply = [&](auto width, std::size_t n) {
+      dot_tile<Vec, kByPanels, rows.value, width.value>(product, row, w + n * product.k, sums + n,
+                                                        kPanel, 1, next + n * product.k,
+                                                        tiles * kLine / kLanes - 1);
+    };
+    std::size_t n = 0;
+    for (; n + kColumns <= columns; n += kColumns) multiply(Count<kColumns>{}, n);
+    for (; n < columns; ++n) multiply(Count<1>{}, n);
     next += part;
   });
 }
@@ -201,10 +199,8 @@ void matmul_nk(const Matmul& product, std::size_t n_begin, std::size_t n_end,
       dot_streams<Vec, kWalk, 1>(product, w, columns, scratch);
     } else if (few) {
       dot_streams<Vec, kDotTiles<Vec>, Vec::kDotRows>(product, w, columns, scratch);
-    } else if (product.m <= kFewRowsTile<Vec>.rows) {
-      dot_panel<Vec, kFewRowsTile<Vec>>(product, w, columns, scratch);
     } else {
-      dot_panel<Vec, kPanelTile<Vec>>(product, w, columns, scratch);
+      dot_panel<Vec>(product, w, columns, scratch);
     }
     finish<Vec>(product, 0, product.m, scratch, width, n, columns);
   }

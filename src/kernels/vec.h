@@ -201,14 +201,6 @@ template <class Isa>
       [&](std::size_t i) { return __builtin_convertvector(Signed(a.part[i]), Float); });
 }
 
-/// Returns a, which the compiler loads once. Without this, GCC reads it from memory again in each
-/// operation that uses it, and a tile of AVX-512 waits for its loads.
-template <class Isa>
-[[gnu::always_inline]] inline Floats<Isa> in_register(Floats<Isa> a) {
-  if constexpr (Floats<Isa>::kRegisters == 1) asm("" : "+v"(a.part[0]));
-  return a;
-}
-
 /// Combines the lanes with `op` by the fixed tree: repeatedly combines the lower half of the lanes
 /// with the upper half, until one lane is left. If there are several registers, the first steps
 /// combine whole registers.
@@ -271,12 +263,12 @@ template <std::size_t kGroup, std::size_t kCount, class Register>
 }
 
 /// Computes sums[j] = reduce_add(a[j]) for all j at once, with a third of the instructions.
-/// REQUIRES: kCount is not more than the lanes of a register.
+/// REQUIRES: kCount is a power of two, and not more than the lanes of a register.
 template <class Isa, std::size_t kCount>
 [[gnu::always_inline]] inline void reduce_add(float (&sums)[kCount],
                                               const Floats<Isa> (&a)[kCount]) {
   constexpr std::size_t kWidth = kLanes / Floats<Isa>::kRegisters;
-  static_assert(kCount <= kWidth);
+  static_assert(kCount <= kWidth && kWidth % kCount == 0);
   typename Isa::Float part[kCount];
 #pragma GCC unroll 8
   for (std::size_t j = 0; j < kCount; ++j) {
