@@ -75,15 +75,9 @@ static void test_memory(void) {
   gpt2_model* out;
   gpt2_tokenizer* text;
   gpt2_memory_file file = {"config.json", "{}", 2};
-  const gpt2_memory_file twice[] = {file, file};
 #define LOAD(files, n) gpt2_model_load_memory(files, n, NULL, NULL, NULL, &out)
   REFUSED_NEW(out, LOAD(NULL, 1), "the list of files is NULL");
   REFUSED_NEW(text, gpt2_tokenizer_load_memory(NULL, 1, &text), "the list of files is NULL");
-  FAILS_WITH(GPT2_NOT_FOUND, LOAD(NULL, 0), "memory");
-  FAILS_WITH(GPT2_NOT_FOUND, LOAD(&file, 1), "no weights");
-  FAILS_WITH(GPT2_NOT_FOUND, gpt2_tokenizer_load_memory(&file, 1, &text), "no tokenizer");
-  REFUSED_NEW(out, LOAD(twice, 2), "config.json");
-  REFUSED_NEW(text, gpt2_tokenizer_load_memory(twice, 2, &text), "config.json");
   file.data = NULL;
   REFUSED_NEW(out, LOAD(&file, 1), "the data of a file is NULL");
   file.name = NULL;
@@ -127,7 +121,6 @@ static void test_session(void) {
   gpt2_bytes* json;
   gpt2_model* quantized = NULL;
   gpt2_engine* engine = NULL;
-  const gpt2_token unknown[] = {443, -1};
   size_t dropped = 99;
   REFUSED_NEW(engine, gpt2_engine_new(NULL, NULL, &engine), "a gpt2_model is NULL");
   REFUSED_NEW(out, gpt2_session_new(NULL, NULL, NULL, &out), "a gpt2_model is NULL");
@@ -143,13 +136,11 @@ static void test_session(void) {
   REFUSED(gpt2_session_forward(session, NULL, 2, &logits), "the list of tokens is NULL");
   REFUSED(gpt2_session_forward(session, ids, SIZE_MAX, &logits), "memory");
   REFUSED(gpt2_session_forward(session, ids, 2, NULL), "`logits` is NULL");
-  REFUSED(gpt2_session_forward(session, unknown, 2, &logits), "-1");
   REFUSED(gpt2_session_forward(session, NULL, 0, &logits), "at least one token");
   CHECK(logits == NULL);
   REFUSED(gpt2_session_append(NULL, ids, 2), "a gpt2_session is NULL");
   REFUSED(gpt2_session_append(session, NULL, 2), "the list of tokens is NULL");
   REFUSED(gpt2_session_rewind(NULL, 0), "a gpt2_session is NULL");
-  REFUSED(gpt2_session_rewind(session, 1), "1");
   REFUSED(gpt2_session_slide(NULL, 0, 1, &dropped), "a gpt2_session is NULL");
   REFUSED(gpt2_session_slide(session, 0, 1, NULL), "`dropped` is NULL");
   REFUSED(gpt2_session_slide(session, 1, SIZE_MAX, &dropped), "room");
@@ -157,8 +148,6 @@ static void test_session(void) {
   REFUSED_NEW(out, gpt2_session_fork(NULL, &out), "a gpt2_session is NULL");
   REFUSED(gpt2_session_save(NULL, "x"), "a gpt2_session is NULL");
   REFUSED(gpt2_session_save(session, NULL), "the path is NULL");
-  REFUSED(gpt2_session_save(session, ""), "is empty");
-  REFUSED(gpt2_session_save(session, MODEL), MODEL);  // a directory
   REFUSED_NEW(out, gpt2_session_load(NULL, NULL, "x", NULL, &out), "a gpt2_model is NULL");
   REFUSED_NEW(out, gpt2_session_load(model, NULL, NULL, NULL, &out), "the path is NULL");
   FAILS_WITH(GPT2_NOT_FOUND, gpt2_session_load(model, NULL, "/nowhere", NULL, &out), "/nowhere");
@@ -185,7 +174,6 @@ static int use_again(void* user, const gpt2_observation* observation) {
 static void test_passes(void) {
   float out[1];
   gpt2_slice slice = {session, ids, 2, NULL, 1};
-  const gpt2_slice twice[] = {{session, ids, 2, NULL, 0}, {session, ids, 2, NULL, 0}};
   gpt2_observer observer = {.size = sizeof observer};
   const gpt2_token* tokens = NULL;
   size_t n_tokens = 1;
@@ -216,7 +204,6 @@ static void test_passes(void) {
   CHECK(gpt2_forward(NULL, 0, &observer) == GPT2_OK);
   observer.size = 0;
   REFUSED(gpt2_forward(NULL, 0, &observer), "found 0");
-  REFUSED(gpt2_forward(twice, 2, NULL), "twice");
   CHECK(gpt2_session_tokens(session, &tokens, &n_tokens) == GPT2_OK && n_tokens == 0);
   REFUSED(gpt2_unembed(NULL, NULL, out, 1, 0, out), "a gpt2_model is NULL");
   REFUSED(gpt2_unembed(model, WRONG(gpt2_engine), out, 1, 0, out), "is not a gpt2_engine");
@@ -227,7 +214,7 @@ static void test_passes(void) {
 }
 
 static void test_embed_and_compare(void) {
-  const gpt2_ids text = {ids, 2}, null_text = {NULL, 2}, empty = {NULL, 0};
+  const gpt2_ids text = {ids, 2}, null_text = {NULL, 2};
   const gpt2_token unknown[] = {443, -1};
   gpt2_bytes* json;
   float vector[1];
@@ -235,7 +222,6 @@ static void test_embed_and_compare(void) {
   REFUSED(EMBED(NULL, &text, vector), "a gpt2_model is NULL");
   REFUSED(EMBED(model, NULL, vector), "the list of texts is NULL");
   REFUSED(EMBED(model, &null_text, vector), "item 0 of the list of texts is NULL");
-  REFUSED(EMBED(model, &empty, vector), "no tokens");
   REFUSED(EMBED(model, &text, NULL), "the array of vectors is NULL");
 #define COMPARE(a, engine, b, list, n) gpt2_compare(a, engine, b, NULL, list, n, NULL, NULL, &json)
   REFUSED_NEW(json, COMPARE(NULL, NULL, model, ids, 2), "a gpt2_model is NULL");

@@ -254,14 +254,5 @@ class SpecialTokensTest(unittest.TestCase):
         self.assertEqual([ids[0][0], ids[1][0]], [4096, 4096])
         self.assertEqual(tokenizer.decode([4096, 443, 64], skip_special_tokens=True), "a")
 
-    def test_the_map_does_not_count_beside_a_decoder(self):
-        end = {"content": "<|endoftext|>", "special": True}
-        tokenizer = self.tokenizer(
-            tokenizer_config={"added_tokens_decoder": {str(EOS): end}},
-            special_tokens_map={"bos_token": "Once", "eos_token": "!",
-                                "additional_special_tokens": ["[a]"]})
-        self.assertEqual((tokenizer.bos_token, tokenizer.eos_token), ("<|endoftext|>",) * 2)
-        self.assertEqual(tokenizer.all_special_tokens, ["<|endoftext|>"])
-
 
 main()

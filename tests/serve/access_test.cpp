@@ -230,23 +230,6 @@ TEST_CASE("while too many requests are open, further ones get status 503") {
   check_serves(server);
 }
 
-TEST_CASE("texts beyond --parallel wait for their turn, and leave room when their clients leave") {
-  const TestServer server(alphabet({"--parallel", "1"}));
-  HttpClient first = server.connect(), second = server.connect(), third = server.connect();
-  first.send(endless(true));
-  first.await("data: ");
-  for (HttpClient* const client : {&second, &third}) {
-    client->send(kNormalRequest);
-  }
-  server.await_metric("gpt2_texts_waiting", 2);
-  CHECK(server.metric("gpt2_batch_size") == 1);
-  third.close();
-  server.await_metric("gpt2_requests_open", 2);
-  CHECK(server.metric("gpt2_texts_waiting") == 1);
-  first.close();
-  check_normal(second.receive());
-}
-
 TEST_CASE("a stream that waits for its turn says so in comments, from its first seconds") {
   const TestServer server(alphabet({"--parallel", "1"}));
   HttpClient first = server.connect(), second = server.connect();

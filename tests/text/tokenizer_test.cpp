@@ -214,14 +214,16 @@ TEST_CASE("the end-of-text token is the one that the files name") {
       257);
   CHECK(load_pair({{"tokenizer_config.json", none}}).end_of_text() == kEndOfText);
   // With an added_tokens_decoder, HuggingFace's transformers reads no other file.
-  const Tokenizer by_decoder =
-      load_pair({{"tokenizer_config.json",
-                  {{"added_tokens_decoder",
-                    {{"312", added_token(312, "<|endoftext|>", {{"special", true}})}}}}},
-                 {"special_tokens_map.json", {{"eos_token", "!"}}},
-                 {"added_tokens.json", {{"?", 30}}}});
+  const Tokenizer by_decoder = load_pair(
+      {{"tokenizer_config.json",
+        {{"added_tokens_decoder",
+          {{"312", added_token(312, "<|endoftext|>", {{"special", true}})}}}}},
+       {"special_tokens_map.json", {{"eos_token", "!"}, {"bos_token", "a"}, {"pad_token", "[a]"}}},
+       {"added_tokens.json", {{"?", 30}}}});
   CHECK(by_decoder.end_of_text() == kEndOfText);
   CHECK_FALSE(by_decoder.is_special(0));
+  CHECK(by_decoder.bos_token() != 64);
+  CHECK(by_decoder.size() == 313);
   json root = small_json();
   root["added_tokens"] = json::array();
   root["model"]["vocab"].erase("<|endoftext|>");
