@@ -1,14 +1,10 @@
 // Tests gpt2 batch with requests of OpenAI's API, and --format openai: answers as OpenAI's batch
 // API gives them.
-#include <nlohmann/json.hpp>
-#include <string>
 #include <tuple>
-#include <vector>
 
 #include "support/batch.h"
-#include "support/catch.h"
 #include "support/command.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::batch_openai_test {
 

@@ -1,13 +1,10 @@
 // Tests how gpt2 batch shares out the lines, and that it survives being killed at any moment.
 #include <chrono>
-#include <random>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "support/batch.h"
-#include "support/catch.h"
 #include "support/is_slow.h"
+#include "support/test.h"
 
 namespace gpt2::test::batch_shard_test {
 

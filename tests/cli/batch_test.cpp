@@ -1,18 +1,13 @@
 // Tests gpt2 batch: what it writes, what it refuses, and how it resumes.
 #include <csignal>
-#include <filesystem>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "base/text.h"
 #include "cli/system/system.h"
 #include "support/batch.h"
 #include "support/bundled_model.h"
-#include "support/catch.h"
 #include "support/command.h"
 #include "support/is_slow.h"
+#include "support/test.h"
 
 namespace gpt2::test::batch_test {
 

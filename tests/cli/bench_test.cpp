@@ -1,12 +1,8 @@
 // Runs gpt2 bench as a process, on a model so small that it takes almost no time.
-#include <nlohmann/json.hpp>
-#include <sstream>
-
 #include "support/alphabet_model.h"
-#include "support/catch.h"
 #include "support/command.h"
 #include "support/is_slow.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::bench_test {
 

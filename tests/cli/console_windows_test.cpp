@@ -3,15 +3,10 @@
 // call Command::send().)
 #include <windows.h>
 
-#include <cstddef>
-#include <filesystem>
-#include <string>
-
 #include "base/paths.h"
 #include "support/alphabet_model.h"
-#include "support/catch.h"
 #include "support/command.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::console_windows_test {
 

@@ -1,12 +1,8 @@
 // Tests where -m looks for a model that is named by a directory, by a file or by a model name.
-#include <filesystem>
-#include <string>
-
 #include "base/system/process.h"
-#include "support/catch.h"
 #include "support/command.h"
 #include "support/model_places.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::find_model_test {
 

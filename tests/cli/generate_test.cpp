@@ -1,13 +1,9 @@
 // Runs gpt2 generate as a process, on a model whose most probable text is known.
-#include <algorithm>
 #include <csignal>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "support/alphabet_text.h"
-#include "support/catch.h"
 #include "support/command.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::generate_test {
 

@@ -1,10 +1,6 @@
 // Tests the help texts, and the messages about words that are not commands.
-#include <algorithm>
-#include <sstream>
-#include <string>
-
-#include "support/catch.h"
 #include "support/command.h"
+#include "support/test.h"
 
 namespace gpt2::test::help_test {
 

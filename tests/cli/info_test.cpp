@@ -1,14 +1,9 @@
 // Runs gpt2 info as a process.
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <set>
 #include <tuple>
-#include <vector>
 
 #include "support/alphabet_model.h"
-#include "support/catch.h"
 #include "support/command.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::info_test {
 

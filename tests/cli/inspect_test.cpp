@@ -1,25 +1,14 @@
 // Runs gpt2 inspect as a process and compares what it writes with what the library computes.
 #include "gpt2/inspect.h"
 
-#include <algorithm>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <limits>
-#include <nlohmann/json.hpp>
-#include <sstream>
-#include <string>
 #include <tuple>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/text.h"
 #include "support/bundled_model.h"
-#include "support/catch.h"
 #include "support/command.h"
 #include "support/is_slow.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::inspect_test {
 

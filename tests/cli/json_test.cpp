@@ -1,12 +1,9 @@
 // Tests gpt2 generate --json: one JSON object for each text, on one line.
-#include <algorithm>
 #include <csignal>
-#include <nlohmann/json.hpp>
 
 #include "support/alphabet_model.h"
-#include "support/catch.h"
 #include "support/command.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::json_test {
 

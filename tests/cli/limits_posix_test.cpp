@@ -6,19 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <iterator>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "support/alphabet_model.h"
 #include "support/batch.h"
-#include "support/catch.h"
 #include "support/command.h"
 #include "support/is_slow.h"
 #include "support/model_places.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::limits_posix_test {
 

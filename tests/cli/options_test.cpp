@@ -1,15 +1,9 @@
 // Tests how the words of a command line are read: short options, the ways to give a prompt, and
 // bad arguments and files, which must lead to one clear line, the right exit status and nothing on
 // standard output.
-#include <algorithm>
-#include <filesystem>
-#include <nlohmann/json.hpp>
-#include <utility>
-
 #include "support/alphabet_text.h"
-#include "support/catch.h"
 #include "support/command.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::options_test {
 

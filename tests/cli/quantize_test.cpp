@@ -1,22 +1,16 @@
 // Runs gpt2 quantize as a process.
-#include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <fstream>
-#include <iterator>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <stdexcept>
 #include <thread>
-#include <vector>
 
 #include "base/system/process.h"
 #include "gpt2/model.h"
 #include "support/alphabet_model.h"
-#include "support/catch.h"
 #include "support/command.h"
 #include "support/is_slow.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 #include "support/torch_file.h"
 
 namespace gpt2::test::quantize_test {

@@ -1,16 +1,11 @@
 // Tests what writes more than a text: --samples, --sequence and --num-beams; and --overflow and
 // --draft, which change none.
 #include <csignal>
-#include <cstdint>
-#include <filesystem>
-#include <nlohmann/json.hpp>
-#include <string>
 
 #include "gpt2/beam_search.h"
 #include "support/bundled_model.h"
-#include "support/catch.h"
 #include "support/command.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::samples_test {
 

@@ -2,17 +2,14 @@
 // computes.
 #include "gpt2/score.h"
 
-#include <cmath>
 #include <csignal>
-#include <nlohmann/json.hpp>
 
 #include "gpt2/embed.h"
 #include "support/alphabet_model.h"
 #include "support/bundled_model.h"
-#include "support/catch.h"
 #include "support/command.h"
 #include "support/is_slow.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::score_test {
 

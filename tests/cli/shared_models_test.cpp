@@ -1,11 +1,7 @@
 // Tests models that others trained, end to end. They lie in a directory next to the repository,
 // which not every machine has.
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-
-#include "support/catch.h"
 #include "support/command.h"
+#include "support/test.h"
 
 namespace gpt2::test::shared_models_test {
 

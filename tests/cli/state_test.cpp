@@ -1,11 +1,9 @@
 // Tests gpt2 generate --save-state and --state: another process continues a text.
 #include <csignal>
-#include <filesystem>
 
 #include "support/alphabet_text.h"
-#include "support/catch.h"
 #include "support/command.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::state_test {
 

@@ -1,17 +1,12 @@
 // Tests gpt2 --interactive, with lines typed on a terminal and lines from a file.
-#include <algorithm>
 #include <csignal>
-#include <filesystem>
-#include <utility>
-#include <vector>
 
 #include "base/system/process.h"
 #include "gpt2/option_fields.h"
 #include "support/alphabet_model.h"
-#include "support/catch.h"
 #include "support/command.h"
 #include "support/session_file.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::talk_test {
 

@@ -1,10 +1,7 @@
 // Runs gpt2 tokenize as a process.
-#include <filesystem>
-
 #include "support/alphabet_model.h"
-#include "support/catch.h"
 #include "support/command.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::tokenize_test {
 

@@ -1,14 +1,9 @@
 // Tests files from Windows, which may begin with a byte order mark and whose lines end in CRLF, and
 // the names that people give there.
-#include <filesystem>
-#include <nlohmann/json.hpp>
-#include <string>
-
 #include "base/paths.h"
 #include "support/alphabet_model.h"
-#include "support/catch.h"
 #include "support/command.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::windows_files_test {
 

@@ -1,23 +1,14 @@
 // The rules of beam search that HuggingFace's results do not show: refusals, cancelling, ties,
 // extreme scores, and one answer on every machine.
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <numeric>
-#include <string>
-#include <vector>
 
 #include "base/hash.h"
 #include "cli/bench/random_model.h"
 #include "generate/beams/beams.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/runtime.h"
-#include "support/catch.h"
 #include "support/passes.h"
-#include "support/refusal.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::beam_rules_test {
 

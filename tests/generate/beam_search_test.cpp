@@ -2,13 +2,8 @@
 // after each step, of every entry of decoding/beams.
 #include "gpt2/beam_search.h"
 
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "support/catch.h"
 #include "support/golden.h"
+#include "support/test.h"
 
 namespace gpt2::test::beam_search_test {
 

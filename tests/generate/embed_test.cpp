@@ -3,16 +3,12 @@
 // set.
 #include "gpt2/embed.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "gpt2/observer.h"
 #include "gpt2/runtime.h"
-#include "support/catch.h"
 #include "support/golden.h"
 #include "support/is_slow.h"
 #include "support/passes.h"
-#include "support/refusal.h"
+#include "support/test.h"
 
 namespace gpt2::test::embed_test {
 

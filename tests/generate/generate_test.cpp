@@ -2,18 +2,11 @@
 // end for the right reasons.
 #include "gpt2/generate.h"
 
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "generate/writing/generation.h"
 #include "gpt2/error.h"
 #include "support/bundled_model.h"
-#include "support/catch.h"
 #include "support/golden.h"
+#include "support/test.h"
 
 namespace gpt2::test::generate_test {
 

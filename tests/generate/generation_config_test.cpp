@@ -1,13 +1,8 @@
 #include "gpt2/generation_config.h"
 
-#include <string>
-#include <vector>
-
 #include "gpt2/error.h"
 #include "gpt2/option_fields.h"
-#include "support/catch.h"
-#include "support/refusal.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::generation_config_test {
 

@@ -1,21 +1,14 @@
 // Tests the log-probabilities of tokens, also of generated texts: compares them with HuggingFace's
 // and with their definition. Tests perplexities and their standard errors, and the cost of
 // quantizing: their change, and the standard error of the change.
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <limits>
-#include <random>
-#include <vector>
-
 #include "generate/sampling/softmax.h"
 #include "gpt2/generate.h"
 #include "gpt2/score.h"
 #include "gpt2/session.h"
 #include "support/bundled_model.h"
-#include "support/catch.h"
 #include "support/golden.h"
 #include "support/passes.h"
+#include "support/test.h"
 
 namespace gpt2::test::logprobs_test {
 

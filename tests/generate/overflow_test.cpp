@@ -1,16 +1,9 @@
 // Tests texts that continue past the context: after each slide, a text is the same as the text of a
 // new session that begins with the tokens that the slide kept.
-#include <algorithm>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "gpt2/generate.h"
 #include "support/bundled_model.h"
-#include "support/catch.h"
 #include "support/is_slow.h"
-#include "support/refusal.h"
+#include "support/test.h"
 
 namespace gpt2::test::overflow_test {
 

@@ -1,21 +1,12 @@
 // Tests what HuggingFace's goldens do not cover: OpenAI's penalties, the caller's own functions,
 // refusals, extreme values, and that every instruction set gives the same scores.
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <limits>
 #include <numeric>
-#include <set>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "base/hash.h"
 #include "gpt2/error.h"
 #include "gpt2/runtime.h"
 #include "gpt2/sampler.h"
-#include "support/catch.h"
-#include "support/refusal.h"
+#include "support/test.h"
 
 namespace gpt2::test::processor_rules_test {
 

@@ -4,22 +4,11 @@
 // which tests the processors alone, and with the logits of the engine. Also tests the draws.
 #include "gpt2/sampler.h"
 
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <limits>
-#include <optional>
-#include <random>
-#include <set>
-#include <string>
-#include <vector>
-
 #include "generate/sampling/softmax.h"
 #include "gpt2/error.h"
 #include "gpt2/generate.h"
-#include "support/catch.h"
 #include "support/golden.h"
-#include "support/refusal.h"
+#include "support/test.h"
 
 namespace gpt2::test::sampler_test {
 

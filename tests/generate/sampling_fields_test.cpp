@@ -3,26 +3,15 @@
 // generation_config.json, the JSON of the C interface (which Python and the lines of gpt2 batch
 // share), and the text of the command. All must give the same verdict, and a refusal must name the
 // option.
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
 #include <type_traits>
-#include <vector>
 
 #include "generate/options/option_codec.h"
 #include "gpt2/error.h"
 #include "gpt2/generation_config.h"
 #include "gpt2/gpt2.h"
 #include "gpt2/sampler.h"
-#include "support/catch.h"
 #include "support/command.h"
-#include "support/refusal.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::sampling_fields_test {
 

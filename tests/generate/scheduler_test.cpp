@@ -1,22 +1,12 @@
 // Tests that a scheduler's texts are bit for bit the ones that generate() writes alone, whatever
 // the other texts, the pieces of the prompts, the shared prefixes and the limit on memory are.
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <random>
 #include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "cli/bench/random_model.h"
 #include "gpt2/scheduler.h"
-#include "support/catch.h"
 #include "support/is_slow.h"
 #include "support/passes.h"
-#include "support/refusal.h"
+#include "support/test.h"
 
 namespace gpt2::test::scheduler_test {
 

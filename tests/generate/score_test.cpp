@@ -2,18 +2,14 @@
 // and with their definitions.
 #include "gpt2/score.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "cli/bench/random_model.h"
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
 #include "support/bundled_model.h"
-#include "support/catch.h"
 #include "support/golden.h"
 #include "support/is_slow.h"
 #include "support/passes.h"
-#include "support/refusal.h"
+#include "support/test.h"
 
 namespace gpt2::test::score_test {
 

@@ -2,20 +2,14 @@
 // model has keys and values of its own, which must always belong to the current text. A draft model
 // that computes the same logits as the model that writes (a twin) must therefore be right with
 // every drafted token.
-#include <algorithm>
-#include <string>
-#include <vector>
-
 #include "cli/bench/random_model.h"
 #include "gpt2/generate.h"
 #include "gpt2/session.h"
 #include "model/engine_impl.h"
 #include "support/bundled_model.h"
-#include "support/catch.h"
 #include "support/is_slow.h"
 #include "support/passes.h"
-#include "support/refusal.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test::smaller_draft_test {
 

@@ -1,18 +1,15 @@
 // Tests speculative decoding: a draft changes how fast a text is written, and nothing else.
-#include <algorithm>
 #include <future>
 #include <new>
-#include <string>
-#include <vector>
 
 #include "cli/bench/random_model.h"
 #include "generate/writing/drafter.h"
 #include "gpt2/error.h"
 #include "gpt2/generate.h"
 #include "support/bundled_model.h"
-#include "support/catch.h"
 #include "support/is_slow.h"
 #include "support/passes.h"
+#include "support/test.h"
 
 namespace gpt2::test::speculation_test {
 
