@@ -69,24 +69,4 @@ TEST_CASE("a named change has the logits of values that are set by hand") {
                   with({{mlp_output, 0}, {mlp_output, 2}}, zero)));
 }
 
-TEST_CASE("a change at a place that the model does not have is refused") {
-  const Config& config = odd_model().config();
-  const std::string layers = std::to_string(config.n_layer), heads = std::to_string(config.n_head);
-  for (const auto& [kind, place] :
-       std::vector<std::pair<PassChange::Kind, std::string>>{{skip_layer, layers},
-                                                             {skip_layer, "-1"},
-                                                             {skip_mlp, ""},
-                                                             {skip_head, "1"},
-                                                             {skip_head, layers + ".0"},
-                                                             {skip_head, "0." + heads},
-                                                             {identity_norm, "ln_1"},
-                                                             {identity_norm, "ln_3.0"},
-                                                             {identity_norm, "ln_2." + layers},
-                                                             {identity_norm, "ln_f.0"}}) {
-    CAPTURE(place);
-    check_bad_argument([&] { (void)read_change(kind, place, config, "the change"); },
-                       {"the change", "expected"});
-  }
-}
-
 }  // namespace gpt2::test::pass_change_test

@@ -169,12 +169,15 @@ TEST_CASE("what cannot be inspected is refused by name") {
                   {R"("skip_layer": [true])", "skip_layer"},
                   {R"("skip_layer": [1])", "skip_layer"},
                   {R"("skip_mlp": [-1])", "skip_mlp"},
+                  {R"("skip_mlp": [""])", "skip_mlp"},
                   {R"("skip_head": ["1"])", "skip_head"},
                   {R"("skip_head": ["0.1"])", "skip_head"},
+                  {R"("skip_head": ["1.0"])", "skip_head"},
                   {R"("skip_head": ["0.x"])", "skip_head"},
                   {R"("identity_norm": ["ln_1"])", "identity_norm"},
                   {R"("identity_norm": ["ln_f.1"])", "identity_norm"},
                   {R"("identity_norm": ["ln_3.0"])", "identity_norm"},
+                  {R"("identity_norm": ["ln_2.1"])", "identity_norm"},
                   {R"("temperature": 1)", "temperature", kUnknown}});
 }
 
