@@ -3,12 +3,9 @@
 #include <tuple>
 
 #include "support/batch.h"
-#include "support/command.h"
 #include "support/test.h"
 
 namespace gpt2::test::batch_openai_test {
-
-using nlohmann::json;
 
 namespace {
 
@@ -21,12 +18,6 @@ std::string request(const json& body, const std::string& id = "r",
 Outcome answer(const Batch& batch, const Words& more = {}) {
   return run(joined_words({"batch", "in", "-o", "out", "--format", "openai", "--quiet"}, more),
              {.directory = batch.directory.path()});
-}
-
-// What gpt2 generate writes for a prompt with this sequence.
-json alone(const std::string& prompt, std::size_t sequence, const Words& more = {}) {
-  const Words words = {"--json", "--sequence", std::to_string(sequence), "-p", prompt};
-  return json::parse(run(joined_words(words, more)).out);
 }
 
 constexpr std::size_t kLineStride = 1048576;  // the distance of the sequences of two lines
@@ -49,13 +40,14 @@ TEST_CASE("an answer has the members that OpenAI documents, and the texts of gen
   CHECK(found[0]["response"]["request_id"].is_string());
   const json& body = found[0]["response"]["body"];
   CHECK(body["model"] == "gpt2-stories");
-  CHECK(body["choices"][0]["text"] == alone("Tom", 0, {"-n", "16"})["text"]);
+  CHECK(body["choices"][0]["text"] ==
+        record_of({{"prompt", "Tom"}, {"max_new_tokens", 16}}, 0)["text"]);
   const json& choices = found[1]["response"]["body"]["choices"];
   REQUIRE(choices.size() == 4);
   for (std::size_t i = 0; i < 4; ++i) {
     CAPTURE(i);
-    CHECK(choices[i]["text"] ==
-          alone(i < 2 ? "One day" : "The cat", kLineStride + i, {"-n", "16"})["text"]);
+    const json expected = {{"prompt", i < 2 ? "One day" : "The cat"}, {"max_new_tokens", 16}};
+    CHECK(choices[i]["text"] == record_of(expected, kLineStride + i)["text"]);
   }
 }
 
@@ -83,30 +75,25 @@ TEST_CASE("chats, responses and embeddings are answered, also without --format o
     CHECK(records[i]["object"] == responses[i]["response"]["body"]["object"]);
     if (i != 1) CHECK(records[i][contents[i]] == responses[i]["response"]["body"][contents[i]]);
   }
-  const auto text_of = [](const std::string& prompt, std::size_t sequence) {
-    const std::string text = alone(prompt, sequence, {"-n", "9", "--stop", "\nUser:"})["text"];
-    return text.starts_with(' ') ? text.substr(1) : text;
-  };
-  const std::string chat = "A story.\n\nUser: Where is the cat?\nAssistant:";
-  for (std::size_t j = 0; j < 2; ++j) {
-    CHECK(records[0]["choices"].at(j)["message"]["content"] == text_of(chat, j));
-  }
-  CHECK(records[1]["output"].at(0)["content"].at(0)["text"] ==
-        text_of("User: Hi\nAssistant:", kLineStride));
+  const Door door = {stories()};
+  CHECK(records[0]["choices"] == test::answer("chat", bodies[0], door)["choices"]);
+  CHECK(records[2]["data"] == test::answer("embeddings", bodies[2], door)["data"]);
+  const json second = {{"input", "Hi"}, {"max_output_tokens", 9}, {"sequence", kLineStride}};
+  CHECK(records[1]["output"].at(0)["content"] ==
+        test::answer("responses", second, door)["output"][0]["content"]);
 
   // Without a url, the members say what a line is.
   const Batch plain(bodies[0].dump() + "\n" + json{{"prompt", "Tom"}}.dump() + "\n" +
                     bodies[2].dump() + "\n");
   CHECK(plain.run().status == 0);
   CHECK(plain.records().at(0)["choices"] == records[0]["choices"]);
-  CHECK(plain.records().at(1)["text"] == alone("Tom", 1, {"-n", "8"})["text"]);
+  CHECK(plain.records().at(1)["text"] == record_of({{"prompt", "Tom"}}, 1)["text"]);
   CHECK(plain.records().at(2)["data"] == records[2]["data"]);
 }
 
 TEST_CASE("a request with a mistake has an answer of OpenAI's form, and the others go on") {
   // Each body, and the "param" and "code" of its error; the readers' tests have all mistakes.
   const std::vector<std::tuple<json, json, json>> mistakes = {
-      {{{"prompt", "a"}, {"n", 129}}, "n", nullptr},
       {{{"prompt", "a"}, {"num_beams", 2}}, "num_beams", nullptr},
       {{{"prompt", "a"}, {"warmth", 1}}, "warmth", "unknown_parameter"},
       {{{"text", "a"}}, "prompt", "missing_required_parameter"},

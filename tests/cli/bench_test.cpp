@@ -22,16 +22,13 @@ const nlohmann::json& json_of_two_types() {
 }  // namespace
 
 TEST_CASE("bench says what it measured, and which workloads are too long for the model") {
-  const TemporaryDirectory place;
-  write_alphabet_model(place.path(), 64);
-  const std::string model = place.path().string();
+  const AlphabetModel files;
+  const std::string model = files.name();
   const Words words = bench({"--dtype", "f32"}, model);
   // --threads wins over the environment.
-  const Outcome outcome = run(words, {.environment = {"OMP_NUM_THREADS=3"}});
-  CAPTURE(outcome.out);
-  CHECK(outcome.err == "");
-  CHECK(outcome.status == 0);
-  CHECK(outcome.out.starts_with(model + ", 1 thread"));
+  const std::string out = output_of(words, {.environment = {"OMP_NUM_THREADS=3"}});
+  CAPTURE(out);
+  CHECK(out.starts_with(model + ", 1 thread"));
   for (const std::string part :
        {"\nf32 weights, keys and values in f32; the machine's limits:\n",
         "\n  reading a prompt of 16 tokens ", "\n  writing after 16 tokens ",
@@ -39,9 +36,9 @@ TEST_CASE("bench says what it measured, and which workloads are too long for the
         "\n  writing 8 texts at once ", "\n  writing 32 texts at once ", " tokens/s ",
         " min .. max ", "FLOP/s ", " limit\n"}) {
     CAPTURE(part);
-    CHECK(outcome.out.find(part) != std::string::npos);
+    CHECK(contains(out, part));
   }
-  std::istringstream lines(outcome.out);
+  std::istringstream lines(out);
   for (std::string line; std::getline(lines, line);) {
     CAPTURE(line);
     if (!line.starts_with('/')) CHECK(line.size() <= 80);  // the path of the model may be long
@@ -82,11 +79,9 @@ TEST_CASE("bench --json gives programs the same facts, of a quantized model in i
     CHECK(row["min"] <= row["tokens_per_s"]);
     CHECK(row["tokens_per_s"] <= row["max"]);
   }
-  const TemporaryDirectory place;
-  const std::string quantized = (place.path() / "quantized").string();
-  write_alphabet_model(place.path() / "model", 64);
-  const std::string model = (place.path() / "model").string();
-  REQUIRE(run({"quantize", model, quantized, "--dtype", "int4"}).status == 0);
+  const AlphabetModel model;
+  const std::string quantized = model.name() + "/quantized";
+  REQUIRE(run({"quantize", model.name(), quantized, "--dtype", "int4"}).status == 0);
   const auto own = nlohmann::json::parse(run(bench({"--json"}, quantized)).out);
   REQUIRE(own["limits"].size() == 1);
   CHECK(own["limits"][0]["dtype"] == "int4");

@@ -13,10 +13,6 @@ namespace {
 
 const fs::path kCases = fs::path(GPT2_TEST_DATA) / "oracle/cases";
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 // The path of a file of alphabet_model().
 std::string file(const std::string& name) { return (fs::path(alphabet_model()) / name).string(); }
 
@@ -31,9 +27,7 @@ nlohmann::json json_of(const Words& arguments, const Words& environment = {}) {
 }  // namespace
 
 TEST_CASE("info shows what a model is made of") {
-  const Outcome outcome = run({"info", "-m", alphabet_model()});
-  CHECK(outcome.status == 0);
-  CHECK(outcome.err == "");
+  const std::string out = output_of({"info", "-m", alphabet_model()});
   for (const std::string& row : Words{
            "model        " + alphabet_model() + "\n", "files        " + file("config.json") + ", ",
            "format       safetensors\n", "config       n_layer 1, n_head 1, n_embd 64, ",
@@ -44,10 +38,10 @@ TEST_CASE("info shows what a model is made of") {
            "\nmemory       mapped weights 0.49 MB, converted weights 0.00 MB, keys and values ",
            "\ntokenizer    byte-level BPE, 257 tokens (vocab.json, merges.txt)\n",
            "\nusable isas  ", "\nwalks        measured\n", "\nthread cpus  "}) {
-    CAPTURE(row, outcome.out);
-    CHECK(contains(outcome.out, row));
+    CAPTURE(row, out);
+    CHECK(contains(out, row));
   }
-  CHECK(!contains(outcome.out, "warning"));
+  CHECK(!contains(out, "warning"));
 }
 
 TEST_CASE("info --json gives programs the same facts") {
@@ -131,28 +125,25 @@ TEST_CASE("info names the tensors that were ignored, and why") {
 }
 
 TEST_CASE("info warns if the tokenizer is missing or differs in size from the embeddings") {
-  const TemporaryDirectory directory;
-  const fs::path path = directory.path();
+  const AlphabetModel model;
+  const fs::path path = model.path();
   const auto check_warning = [&](const Words& facts) {
-    const nlohmann::json json = json_of({"-m", path.string()});
+    const nlohmann::json json = json_of({"-m", model.name()});
     REQUIRE(json["warnings"].size() == 1);
     const std::string text = json["warnings"][0];
-    CHECK(contains(run({"info", "-m", path.string()}).out, "warning      " + text + "\n"));
+    CHECK(contains(run({"info", "-m", model.name()}).out, "warning      " + text + "\n"));
     for (const std::string& fact : facts) CHECK(contains(text, fact));
   };
-  write_alphabet_model(path, 64);
-  std::ofstream(path / "added_tokens.json") << R"({"<more>": 257})";
+  model.write("added_tokens.json", R"({"<more>": 257})");
   check_warning({"258 ids", "the model has 257"});
   fs::remove(path / "added_tokens.json");
-  nlohmann::json vocabulary = nlohmann::json::parse(std::ifstream(path / "vocab.json"));
-  vocabulary.erase("<|endoftext|>");
-  std::ofstream(path / "vocab.json") << vocabulary;
+  model.remove_token("<|endoftext|>");
   check_warning({"256 ids", "the model has 257"});
   fs::remove(path / "vocab.json");
-  check_warning({path.string(), "no tokenizer", "vocab.json", "--tokens"});
-  CHECK(json_of({"-m", path.string()})["tokenizer"].is_null());
-  CHECK(json_of({"-m", path.string(), "--tokenizer", alphabet_model()})["tokenizer"]["size"] ==
-        257);
+  check_warning({model.name(), "no tokenizer", "vocab.json", "--tokens"});
+  CHECK(json_of({"-m", model.name()})["tokenizer"].is_null());
+  const Words words = {"-m", model.name(), "--tokenizer", alphabet_model()};
+  CHECK(json_of(words)["tokenizer"]["size"] == 257);
 }
 
 // On Windows, no name can have such characters.

@@ -32,17 +32,13 @@ Words after(const std::string& before, const Words& arguments) {
 TEST_CASE("if not all threads can start, the text is still the same") {
   if (is_slow()) return;                         // emulators and sanitizers need more
   const std::string limit = "ulimit -v 300000";  // 64 stacks take 512 MiB
-  const Outcome outcome = run(after(limit, {"--greedy", "-n", "4", "-t", "64", "abc"}), kShell);
-  CHECK(outcome.status == 0);
-  CHECK(outcome.out == "abcdefg\n");
-  CHECK(outcome.err == "");
+  const Words arguments = {"--greedy", "-n", "4", "-t", "64", "abc"};
+  CHECK(output_of(after(limit, arguments), kShell) == "abcdefg\n");
 }
 
 TEST_CASE("a second Ctrl-C ends a command that hangs") {
-  const TemporaryDirectory directory;
-  write_alphabet_model(directory.path(), 20'000);
-  Command command(
-      {"-m", directory.path().string(), "--max-new-tokens", "20000", "--threads", "1", "a"});
+  const AlphabetModel model(20'000);
+  Command command({"-m", model.name(), "--max-new-tokens", "20000", "--threads", "1", "a"});
   command.fill_output();
   for (; command.running(); usleep(1000)) command.send(SIGINT);
   CHECK(command.wait() == -SIGINT);

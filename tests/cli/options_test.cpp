@@ -11,23 +11,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A model that takes 64 tokens, whose files a test can damage.
-class DamagedModel {
- public:
-  DamagedModel() { write_alphabet_model(directory_.path(), 64); }
-
-  [[nodiscard]] std::string path() const { return directory_.path().string(); }
-  [[nodiscard]] fs::path file(const std::string& name) const { return directory_.path() / name; }
-  void write(const std::string& name, const std::string& bytes) const {
-    directory_.write(name, bytes);
-  }
-  void check_refused(int status, const Words& more, const Words& parts) const {
-    test::check_refused(joined_words({"-m", path()}, more), status, parts);
-  }
-
- private:
-  TemporaryDirectory directory_;
-};
+void check_refuses(const AlphabetModel& model, int status, const Words& more, const Words& facts) {
+  check_refused(joined_words({"-m", model.name()}, more), status, facts);
+}
 
 }  // namespace
 
@@ -78,9 +64,9 @@ TEST_CASE("--file reads the prompt from a file, without one newline at its end")
 
 // requests_completions_test has the lengths.
 TEST_CASE("--truncate says how much of a prompt it leaves out") {
-  const DamagedModel model;
+  const AlphabetModel model;
   const auto with = [&](const Words& words) {
-    return run(joined_words({"-m", model.path(), "--json", "-n", "10", "--ignore-eos"}, words));
+    return run(joined_words({"-m", model.name(), "--json", "-n", "10", "--ignore-eos"}, words));
   };
   const std::string prompt = std::string(100, 'b') + "a";
   const Outcome cut = with({"--truncate", prompt}), plain = with({prompt.substr(47)});
@@ -90,7 +76,7 @@ TEST_CASE("--truncate says how much of a prompt it leaves out") {
   CHECK(written["prompt_token_ids"].size() == 54);
   CHECK(written["token_ids"] == nlohmann::json::parse(plain.out)["token_ids"]);
   CHECK(with({"--truncate", "a"}).err == "");
-  model.check_refused(1, {prompt}, {"101 tokens", "at most 64", "--truncate"});
+  check_refuses(model, 1, {prompt}, {"101 tokens", "at most 64", "--truncate"});
 }
 
 // sampling_fields_test tries the ends of every option's range. These are texts that are no values.
@@ -118,17 +104,17 @@ TEST_CASE("a value of another form than its option's is refused by name") {
 }
 
 TEST_CASE("what only this model does not allow is refused by name, as invalid arguments are") {
-  const DamagedModel model;
-  model.check_refused(2, {"--logit-bias", "257=1", "x"}, {"--logit-bias", "257", "0 to 256"});
-  model.check_refused(2, {"--json", "--logprobs", "258", "x"}, {"--logprobs", "0 to 100", "258"});
-  model.check_refused(2, {"--overflow", "slide", "--keep", "63", "x"}, {"--keep", "0 to 62", "63"});
+  const AlphabetModel model;
+  check_refuses(model, 2, {"--logit-bias", "257=1", "x"}, {"--logit-bias", "257", "0 to 256"});
+  check_refuses(model, 2, {"--json", "--logprobs", "258", "x"}, {"--logprobs", "0 to 100", "258"});
+  check_refuses(model, 2, {"--overflow", "slide", "--keep", "63", "x"},
+                {"--keep", "0 to 62", "63"});
   // Options in the model's own config are not arguments.
   model.write("generation_config.json", R"({"do_sample": true, "suppress_tokens": [257]})");
-  model.check_refused(1, {"--hf-defaults", "x"}, {"suppress_tokens", "257"});
-  std::string vocabulary = read_bytes(model.file("vocab.json"));
-  model.write("vocab.json", vocabulary.erase(vocabulary.find("\"x\":"), 8));
-  model.check_refused(2, {"--bad-words", "x", "a"}, {"--bad-words: ", "no tokens for 'x'"});
-  CHECK(run({"-m", model.path(), "--bad-words", "y", "a"}).status == 0);
+  check_refuses(model, 1, {"--hf-defaults", "x"}, {"suppress_tokens", "257"});
+  model.remove_token("x");
+  check_refuses(model, 2, {"--bad-words", "x", "a"}, {"--bad-words: ", "no tokens for 'x'"});
+  CHECK(run({"-m", model.name(), "--bad-words", "y", "a"}).status == 0);
 }
 
 TEST_CASE("arguments that make no sense are refused by name") {
@@ -186,13 +172,13 @@ TEST_CASE("a file of a prompt that cannot be read is refused by name") {
 
 // Only that each reader's error gets out of the command; the tests of the readers have all errors.
 TEST_CASE("a model whose files are missing or damaged is refused by the name of the file") {
-  const DamagedModel model;
+  const AlphabetModel model;
   model.write("merges.txt", "#version: 0.2\na b c\n");
-  model.check_refused(1, {"x"}, {"merges.txt"});
-  fs::resize_file(model.file("model.safetensors"), 100);
-  model.check_refused(1, {"x"}, {"model.safetensors"});
+  check_refuses(model, 1, {"x"}, {"merges.txt"});
+  fs::resize_file(model.path() / "model.safetensors", 100);
+  check_refuses(model, 1, {"x"}, {"model.safetensors"});
   model.write("config.json", R"({"model_type": "llama"})");
-  model.check_refused(1, {"x"}, {"config.json", "llama"});
+  check_refuses(model, 1, {"x"}, {"config.json", "llama"});
   const fs::path folder = fs::path(GPT2_TEST_DATA) / "oracle/loading/added_tokens_not_resized";
   for (const std::string command : {"generate", "inspect"}) {
     check_refused({command, "-m", folder.string(), "hi <|user|>"}, 1,
@@ -209,11 +195,11 @@ TEST_CASE("a surprise in the weights is one line on standard error") {
 }
 
 TEST_CASE("invalid token ids are refused") {
-  const DamagedModel model;
+  const AlphabetModel model;
   for (const std::string id : {"257", "-1", "12abc", "99999999999", "1.5"}) {
     const Words facts = {"token id 2", "from 0 to 256", "'" + id + "'"};
-    check_refused({"tokenize", "--decode", "-m", model.path(), "3 " + id}, 1, facts);
-    model.check_refused(1, {"--tokens", "3 " + id}, facts);
+    check_refused({"tokenize", "--decode", "-m", model.name(), "3 " + id}, 1, facts);
+    check_refuses(model, 1, {"--tokens", "3 " + id}, facts);
   }
 }
 

@@ -29,13 +29,6 @@ std::string story() {
   return (place.path() / "story").string();
 }
 
-// Returns the line of --stats that has the hash of the logits.
-std::string hash(const std::string& stats) {
-  const std::size_t at = stats.find("logits");
-  REQUIRE(at != std::string::npos);
-  return stats.substr(at, stats.find('\n', at) - at);
-}
-
 // Checks that quantize refuses to write `out`, and that its message names it and the reason.
 void check_refused(const std::string& out, const std::string& reason) {
   const std::string name = out.substr(0, out.find_last_not_of('/') + 1);
@@ -54,12 +47,10 @@ TEST_CASE("quantize writes a model that loads, prints the cost, and copies the t
   const std::string out = (place.path() / "out").string();
   for (const std::string dtype : {"int4", "int8"}) {
     if (is_slow() && dtype == "int8") continue;
-    const Outcome outcome =
-        run({"quantize", source.string(), out + dtype + "/", "--dtype", dtype, "--text", story()});
-    CHECK(outcome.err == "");
-    REQUIRE(outcome.status == 0);
-    CHECK(outcome.out.find(" MB -> ") != std::string::npos);
-    CHECK(outcome.out.find("perplexity ") != std::string::npos);
+    const std::string report = output_of(
+        {"quantize", source.string(), out + dtype + "/", "--dtype", dtype, "--text", story()});
+    CHECK(contains(report, " MB -> "));
+    CHECK(contains(report, "perplexity "));
     CHECK(read_bytes(out + dtype + "/vocab.json") == read_bytes(kModel + "/vocab.json"));
     const Outcome text = run({"-m", out + dtype, "--max-new-tokens", "20", "--stats", "Once"});
     CHECK(text.status == 0);
@@ -67,7 +58,7 @@ TEST_CASE("quantize writes a model that loads, prints the cost, and copies the t
     const Outcome quantized =
         run({"-m", kModel, "--dtype", dtype, "--max-new-tokens", "20", "--stats", "Once"});
     CHECK(text.out == quantized.out);
-    CHECK(hash(text.err) == hash(quantized.err));
+    CHECK(hash_in(text.err) == hash_in(quantized.err));
   }
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == (is_slow() ? 2 : 3));
 }
@@ -102,8 +93,7 @@ TEST_CASE("quantize measures its cost on a text, which may be its own") {
                         {"--text " + file, "found " + std::to_string(short_text.size())});
   }
   place.write("model/added_tokens.json", R"({"<more>": 257})");
-  CHECK(quantize(place.write("text", "a<more>b").string()).out.find("not measured") !=
-        std::string::npos);
+  CHECK(contains(quantize(place.write("text", "a<more>b").string()).out, "not measured"));
   write_alphabet_model(model, 1);  // predicts nothing
   CHECK(quantize("").err.find("two positions") != std::string::npos);
 }
@@ -122,7 +112,7 @@ TEST_CASE("quantize turns nanoGPT's ckpt.pt, with or without biases, into a Hugg
     const Outcome quantized = run(joined_words(words, {source, "--dtype", "int8"}));
     CHECK(saved.status == 0);
     CHECK(saved.out == quantized.out);
-    CHECK(hash(saved.err) == hash(quantized.err));
+    CHECK(hash_in(saved.err) == hash_in(quantized.err));
   }
 }
 
@@ -143,9 +133,8 @@ TEST_CASE("quantize writes the tokenizer and settings that the model or --tokeni
                       {"does not belong to the model", "vocab.json"});
   test::check_refused({"quantize", model, out, "--tokenizer", "nowhere"}, 1, {"nowhere"});
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 2);
-  const Outcome outcome = run({"quantize", model, out, "--tokenizer", other, "--text", story()});
-  CHECK(outcome.err == "");
-  CHECK(outcome.out.find("tokens in") != std::string::npos);
+  const Words words = {"quantize", model, out, "--tokenizer", other, "--text", story()};
+  CHECK(contains(output_of(words), "tokens in"));
   for (const char* const name : {"vocab.json", "merges.txt", "tokenizer_config.json"}) {
     CHECK(read_bytes(out + '/' + name) == read_bytes(other + '/' + name));
   }
@@ -207,8 +196,7 @@ TEST_CASE("quantize refuses NaN weights, and quantizing at load keeps them NaN")
                       {"found NaN or infinity"});
   CHECK_FALSE(fs::exists(out));
   for (const std::string dtype : {"f16", "int8", "int4"}) {
-    CHECK(run({"-m", source.string(), "--dtype", dtype, "Once"}).err.find("contain NaN") !=
-          std::string::npos);
+    CHECK(contains(run({"-m", source.string(), "--dtype", dtype, "Once"}).err, "contain NaN"));
   }
 }
 

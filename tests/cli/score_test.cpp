@@ -1,19 +1,17 @@
-// Runs gpt2 score and gpt2 embed as processes and compares what they print with what the library
-// computes.
-#include "gpt2/score.h"
+// Runs gpt2 score and gpt2 embed as processes: they print what the requests and the library
+// compute.
+#include "gpt2/embed.h"
 
 #include <csignal>
 
-#include "gpt2/embed.h"
+#include "base/text.h"
 #include "support/alphabet_model.h"
-#include "support/bundled_model.h"
 #include "support/command.h"
 #include "support/is_slow.h"
+#include "support/requests.h"
 #include "support/test.h"
 
 namespace gpt2::test::score_test {
-
-using Json = nlohmann::json;
 
 namespace {
 
@@ -21,70 +19,55 @@ const std::string kText =
     "Once upon a time there was a cat. The cat was very happy.\n"
     "One day, the cat saw a big dog. The dog said, \"Hello, cat!\"";
 
-// Runs the command on the bundled model, with kText or another standard input.
-Outcome score(const Words& arguments, const std::string& input = kText) {
-  return run(joined_words({"score"}, arguments), {.input = input});
+// What the command writes for the bundled model, with kText or another standard input.
+std::string score(const Words& arguments, const std::string& input = kText) {
+  return output_of(joined_words({"score"}, arguments), {.input = input});
 }
 
-Outcome score_well(const Words& arguments, const std::string& input = kText) {
-  const Outcome outcome = score(joined_words({"--quiet"}, arguments), input);  // it may take long
-  CAPTURE(arguments);
-  CHECK(outcome.err == "");
-  CHECK(outcome.status == 0);
-  return outcome;
-}
-
-Perplexity by_library(const std::string& text, const ScoreOptions& options = {}) {
-  const std::vector<std::vector<TokenId>> texts = {bundled::tokenizer().encode(text)};
-  return perplexity(gpt2::score(Engine::shared(bundled::model()), texts, options), texts,
-                    bundled::tokenizer());
-}
-
-// requests_text_requests_test has all members.
-void check_record(const Json& record, const Perplexity& expected) {
-  CAPTURE(record.dump());
-  CHECK(record.at("tokens") == expected.tokens);
-  CHECK(record.at("logprob") == -expected.nll);
+// The record of a text. requests_text_requests_test compares it with the library.
+json record_of(const std::string& text, const json& options = json::object()) {
+  json body = {{"text", text}};
+  body.update(options);
+  return answer("score", body, {stories()});
 }
 
 }  // namespace
 
-TEST_CASE("score prints what the library computes, as text and as JSON") {
-  const Perplexity expected = by_library(kText, {.context = 16, .stride = 5});
+TEST_CASE("score prints the record of a text, in words and as JSON") {
+  const json record = record_of(kText, {{"context", 16}, {"stride", 5}});
   const Words options = {"--context", "16", "--stride", "5"};
-  const Json record = Json::parse(score_well(joined_words(options, {"--json"})).out);
-  check_record(record, expected);
-  CHECK(record["context"] == 16);
-  CHECK(record["stride"] == 5);
-  CHECK(expected.windows > 2);
-
-  char line[200];
-  std::snprintf(line, sizeof line,
-                "tokens         %zu in %zu windows of 16 tokens, stride 5\n"
-                "perplexity     %.6g +- %.2g by token\n",
-                expected.tokens, expected.windows, expected.by_token.value,
-                expected.by_token.standard_error);
-  const std::string out = score_well(options).out;
-  CAPTURE(out);
-  CHECK(out.starts_with(line));
-  std::snprintf(line, sizeof line, "%.6g +- %.2g by word (%zu words)\n", expected.by_word.value,
-                expected.by_word.standard_error, expected.words);
-  CHECK(out.find(line) != std::string::npos);
-  std::snprintf(line, sizeof line, "\nbits per byte  %.6g +- ", expected.bits_per_byte.value);
-  CHECK(out.find(line) != std::string::npos);
-  std::snprintf(line, sizeof line, "\nHuggingFace    %.6g by its current recipe, %.6g by its ",
-                expected.hf_weighted, expected.hf_unweighted);
-  CHECK(out.find(line) != std::string::npos);
+  CHECK(json::parse(score(joined_words(options, {"--json"}))) == record);
+  const auto number = [&](const std::string& name) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.6g +- %.2g", record[name].get<double>(),
+                  record[name + "_error"].get<double>());
+    return std::string(text);
+  };
+  char recipes[100];
+  std::snprintf(recipes, sizeof recipes,
+                "\nHuggingFace    %.6g by its current recipe, %.6g by its ",
+                record["hf_weighted_perplexity"].get<double>(),
+                record["hf_unweighted_perplexity"].get<double>());
+  const std::string out = score(options);
+  for (const std::string& part :
+       {concat("tokens         ", record["tokens"].dump(), " in ", record["windows"].dump(),
+               " windows of 16 tokens, stride 5\nperplexity     ", number("perplexity")),
+        number("word_perplexity") + " by word (" + record["words"].dump() + " words)\n",
+        number("byte_perplexity") + " by byte (" + record["bytes"].dump() + " bytes)\n",
+        "\nbits per byte  " + number("bits_per_byte") + "\n", std::string(recipes)}) {
+    CAPTURE(out, part);
+    CHECK(out.find(part) != std::string::npos);
+  }
 }
 
 TEST_CASE("score reads a file or standard input, whose last newline is a part of the text") {
   const TemporaryDirectory place;
   const std::string file = place.write("text", kText + "\n").string();
-  const Outcome expected = score_well({"--json"}, kText + "\n");
-  check_record(Json::parse(expected.out), by_library(kText + "\n"));
-  CHECK(score_well({"--json", "-"}, kText + "\n").out == expected.out);
-  CHECK(score_well({file, "--json", "-t", "1"}, "").out == expected.out);
-  const std::string plain = score_well({}, "The cat").out;
+  const std::string expected = score({"--json"}, kText + "\n");
+  CHECK(json::parse(expected) == record_of(kText + "\n"));
+  CHECK(score({"--json", "-"}, kText + "\n") == expected);
+  CHECK(score({file, "--json", "-t", "1"}, "") == expected);
+  const std::string plain = score({}, "The cat");
   CHECK(plain.find("+-") == std::string::npos);  // one window has no standard error
   CHECK(plain.find(" in 1 window of 512 tokens") != std::string::npos);
   CHECK(plain.find(" by word (1 word)\n") != std::string::npos);
@@ -107,8 +90,8 @@ TEST_CASE("Ctrl-C ends the scoring of a text without a result", "[terminal]") {
 
 TEST_CASE("--tokens reads ids, and then nothing is counted by word or byte") {
   std::string input;
-  for (const TokenId id : bundled::tokenizer().encode(kText)) input += std::to_string(id) + ' ';
-  const std::string plain = score_well({"--tokens"}, input).out;
+  for (const TokenId id : stories().ids(kText)) input += std::to_string(id) + ' ';
+  const std::string plain = score({"--tokens"}, input);
   CHECK(plain.find("perplexity ") != std::string::npos);
   CHECK(plain.find("by word") == std::string::npos);
   CHECK(plain.find("bits") == std::string::npos);
@@ -117,16 +100,16 @@ TEST_CASE("--tokens reads ids, and then nothing is counted by word or byte") {
 }
 
 TEST_CASE("options and modes are members of the requests") {
-  CHECK(score_well({"--bos", "--per-line"}, "a").status == 0);  // a text of one token
+  CHECK(score({"--bos", "--per-line"}, "a") != "");  // a text of one token
   const std::string question = R"({"context": "", "choices": ["Once", " sky"])";
-  CHECK(score_well({"--bos", "--choices"}, question + "}").out ==
-        score_well({"--choices"}, question + R"(, "add_bos": true})").out);
+  CHECK(score({"--bos", "--choices"}, question + "}") ==
+        score({"--choices"}, question + R"(, "add_bos": true})"));
   const Words options = {"--logprobs", "3"};
-  const std::string json = score_well(joined_words(options, {"--json"})).out;
-  CHECK(json == score_well(joined_words(options, {"--jsonl"}), Json{{"text", kText}}.dump()).out);
-  CHECK(json_lines(score_well(options).out) ==
-        Json::parse(json).at("logprobs").get<std::vector<Json>>());  // a line for each token
-  CHECK(score_well({"--json", "--per-line"}).out == score_well({"--per-line"}).out);
+  const std::string record = score(joined_words(options, {"--json"}));
+  CHECK(record == score(joined_words(options, {"--jsonl"}), json{{"text", kText}}.dump()));
+  CHECK(json_lines(score(options)) ==
+        json::parse(record).at("logprobs").get<std::vector<json>>());  // a line for each token
+  CHECK(score({"--json", "--per-line"}) == score({"--per-line"}));
 }
 
 TEST_CASE("--per-line scores every line by itself, in order") {
@@ -137,10 +120,10 @@ TEST_CASE("--per-line scores every line by itself, in order") {
     lines.push_back("The cat number " + std::to_string(i) + " was very happy to see the dog.");
     input += lines.back() + '\n';
   }
-  const auto records = json_lines(score_well({"--per-line"}, input).out);
+  const auto records = json_lines(score({"--per-line"}, input));
   REQUIRE(records.size() == 400);
-  for (const std::size_t i : {0u, 199u, 399u}) check_record(records[i], by_library(lines[i]));
-  CHECK(score_well({"--per-line"}, "").out == "");
+  for (const std::size_t i : {0u, 199u, 399u}) CHECK(records[i] == record_of(lines[i]));
+  CHECK(score({"--per-line"}, "") == "");
 }
 
 TEST_CASE("a line that has no answer becomes an error record, and the command fails") {
@@ -170,21 +153,20 @@ TEST_CASE("lines are answered as they come, whatever the length of the input") {
   CHECK(command.wait() == 0);
   const auto records = json_lines(command.out);
   REQUIRE(records.size() == 2);
-  check_record(records[1], by_library("The cat"));
+  CHECK(records[1] == record_of("The cat"));
 }
 
 TEST_CASE("--jsonl and --choices read objects, and refuse every other line") {
-  const Json ids = bundled::tokenizer().encode("One\nday");
-  const auto records =
-      json_lines(score_well({"--jsonl"}, R"({"text": "One\nday", "id": 7})"
-                                         "\r\n" +
-                                             Json{{"token_ids", ids}}.dump() + "\n")
-                     .out);
+  const json ids = stories().ids("One\nday");
+  const auto records = json_lines(score({"--jsonl"}, R"({"text": "One\nday", "id": 7})"
+                                                     "\r\n" +
+                                                         json{{"token_ids", ids}}.dump() + "\n"));
   REQUIRE(records.size() == 2);
-  check_record(records[0], by_library("One\nday"));
+  CHECK(records[0] == record_of("One\nday"));
   CHECK(records[1] == records[0]);
-  const std::string question = R"({"context": "Once upon a", "choices": [" moon", " time"]})";
-  CHECK(Json::parse(score_well({"--choices"}, question).out).at("best") == 1);
+  const json question = {{"context", "Once upon a"}, {"choices", {" moon", " time"}}};
+  CHECK(json::parse(score({"--choices"}, question.dump())) ==
+        answer("choices", question, {stories()}));
   const std::pair<std::string, std::vector<std::pair<std::string, std::string>>> modes[] = {
       {"--jsonl",
        {{"", "an empty line"},
@@ -196,7 +178,7 @@ TEST_CASE("--jsonl and --choices read objects, and refuse every other line") {
   for (const auto& [mode, lines] : modes) {
     std::string input;
     for (const auto& [line, fact] : lines) input += line + '\n';
-    const Outcome outcome = score({mode}, input);
+    const Outcome outcome = run({"score", mode}, {.input = input});
     CHECK(outcome.status == 1);
     const auto errors = json_lines(outcome.out);
     REQUIRE(errors.size() == lines.size());
@@ -220,7 +202,7 @@ TEST_CASE("a terminal shows the progress of scoring, and standard output the ans
   command.await_error("... 100 %");
   command.await_error("\r\x1b[K");
   CHECK(command.wait() == 0);
-  CHECK(command.out == score_well({"--context", "64", "--stride", "32"}, text).out);
+  CHECK(command.out == score({"--context", "64", "--stride", "32"}, text));
 }
 
 TEST_CASE("score and embed refuse invalid arguments") {
@@ -240,20 +222,16 @@ TEST_CASE("embed writes the library's vectors as JSON") {
   std::vector<std::vector<TokenId>> ids;
   for (const std::string& text : texts) {
     input += text + '\n';
-    lines += Json{{"text", text}}.dump() + '\n';
-    for (const TokenId id : ids.emplace_back(bundled::tokenizer().encode(text))) {
+    lines += json{{"text", text}}.dump() + '\n';
+    for (const TokenId id : ids.emplace_back(stories().ids(text))) {
       tokens += std::to_string(id) + ' ';
     }
     tokens += '\n';
   }
   const auto check = [&](const Words& words, const EmbedOptions& options,
                          const std::string& given) {
-    CAPTURE(words);
-    const Outcome outcome = run(joined_words({"embed"}, words), {.input = given});
-    CHECK(outcome.err == "");
-    CHECK(outcome.status == 0);
-    const auto expected = embed(Engine::shared(bundled::model()), ids, options);
-    const auto records = json_lines(outcome.out);
+    const auto records = json_lines(output_of(joined_words({"embed"}, words), {.input = given}));
+    const auto expected = embed(stories().engine, ids, options);
     REQUIRE(records.size() == expected.size());
     for (std::size_t i = 0; i < records.size(); ++i) {
       CHECK(records[i].at("tokens") == ids[i].size());

@@ -20,10 +20,6 @@ bool skipped() {
 
 std::string model(const char* name) { return (kModels / name).string(); }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("aitextgen-tarotble writes English") {
@@ -31,10 +27,7 @@ TEST_CASE("aitextgen-tarotble writes English") {
   // A double-precision program that uses nothing but Python's standard library computed this text.
   // In that program, the logit of the likeliest token is ahead of the next by 1.7 or more at every
   // step.
-  const Outcome outcome = run(
-      {"-m", model("aitextgen-tarotble"), "--greedy", "--max-new-tokens", "40", "The card means"});
-  CHECK(outcome.err == "");
-  CHECK(outcome.out ==
+  CHECK(output_of({"-m", model("aitextgen-tarotble"), "--greedy", "-n", "40", "The card means"}) ==
         "The card means paying the price of some of the people you most want to see.\n"
         "The planets warn that a family matter that does not concern you will come up for air "
         "today,\n");
@@ -55,10 +48,8 @@ TEST_CASE("tiny-random-gpt2 has no tokenizer, and writes what onnxruntime's test
     for (const int id : example.at("out"))
       ids[1] += (ids[1].empty() ? "" : " ") + std::to_string(id);
     const std::size_t more = example.at("out").size() - example.at("prompt").size();
-    const Outcome outcome = run({"-m", model("tiny-random-gpt2-hf"), "--greedy", "--tokens", ids[0],
-                                 "--max-new-tokens", std::to_string(more)});
-    CHECK(outcome.err == "");
-    CHECK(outcome.out == ids[1] + "\n");
+    CHECK(output_of({"-m", model("tiny-random-gpt2-hf"), "--greedy", "--tokens", ids[0], "-n",
+                     std::to_string(more)}) == ids[1] + "\n");
   }
   CHECK(contains(run({"-m", model("tiny-random-gpt2-hf"), "x"}).err, "--tokens"));
 }

@@ -65,10 +65,9 @@ TEST_CASE("a state can be saved without a text, after its end, and when the cont
   CHECK(text({"ab", "--stop", "d", "--save-state", state()}) == "abc");
   CHECK(text({"--state", state(), "-n", "1"}) == "e");  // the stop string belongs to the state
 
-  const TemporaryDirectory small;
-  write_alphabet_model(small.path(), 8);
+  const AlphabetModel small(8);
   const auto with = [&](const Words& words) {
-    return run(joined_words(words, {"-m", small.path().string(), "--save-state", state()}));
+    return run(joined_words(words, {"-m", small.name(), "--save-state", state()}));
   };
   CHECK(with({"abc"}).out == "abcdefghi\n");  // i has no place in the context
   CHECK(with({"--state", state(), "-n", "3"}).out == "i\n");
@@ -85,21 +84,6 @@ TEST_CASE("numbers of tokens that include the prompt include the state") {
   const Words ended = {"--state", state(), "z0", "-n", "3", "--greedy"};
   CHECK(text(joined_words(ended, {"--min-length", "10"})) == "z0");
   CHECK(text(joined_words(ended, {"--min-length", "11"})) != "z0");
-}
-
-TEST_CASE("a text from a state slides with the noise and the counts of one command") {
-  const TemporaryDirectory small;
-  write_alphabet_model(small.path(), 8);
-  const auto with = [&](Words words) {
-    words.insert(words.end(), {"-m", small.path().string(), "--overflow", "slide", "--tokens",
-                               "--temperature", "100", "--top-k", "0", "--ignore-eos",
-                               "--frequency-penalty", "2", "--no-newline"});
-    return run(words).out;
-  };
-  const std::string whole = with({"97 98", "-n", "60"});
-  const std::string first = with({"97 98", "-n", "25", "--save-state", state()});
-  const std::string second = with({"--state", state(), "-n", "20", "--save-state", state()});
-  CHECK(first + " " + second + " " + with({"--state", state(), "-n", "15"}) == whole);
 }
 
 // Compares tokens, because the text may be interrupted in the middle of a character.

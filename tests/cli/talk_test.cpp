@@ -35,11 +35,7 @@ Outcome talk(const Words& arguments, const std::string& lines) {
 }
 
 std::string answers(const Words& arguments, const std::string& lines) {
-  const Outcome outcome = talk(arguments, lines);
-  CAPTURE(lines);
-  CHECK(outcome.err == "");
-  CHECK(outcome.status == 0);
-  return outcome.out;
+  return output_of(joined_words({"-i"}, arguments), {.input = lines});
 }
 
 std::string letters(const std::string& lines, const Words& arguments = {"-n", "3"}) {
@@ -64,9 +60,8 @@ void check_refused(const std::string& lines, const std::string& out, const Words
 TEST_CASE("each line is followed by its answer") {
   CHECK(letters("ab\nklm\n") == "cde\nnop\n");
   CHECK(letters("ab\nklm") == "cde\nnop\n");  // without a newline at the end
-  const std::string smaller = (place().path() / "smaller").string();
-  write_alphabet_model(smaller, 8);
-  CHECK(letters("ab\nklm\n", {"-n", "3", "--draft", smaller}) == "cde\nnop\n");
+  const AlphabetModel smaller(8);
+  CHECK(letters("ab\nklm\n", {"-n", "3", "--draft", smaller.name()}) == "cde\nnop\n");
   CHECK(letters("") == "");
   CHECK(letters("//\nd\n", {"-n", "1"}) == "a\ne\n");
   CHECK(letters("b\n", {"-n", "2", "a"}) == "bc\ncd\n");
@@ -109,11 +104,10 @@ TEST_CASE("/reset, /save and /load change the text that is continued") {
 }
 
 TEST_CASE("/set max_new_tokens replaces the max_length of --hf-defaults") {
-  const TemporaryDirectory model;
-  write_alphabet_model(model.path(), 16);
+  const AlphabetModel model(16);
   model.write("generation_config.json", R"({"max_length": 6})");
   const auto written = [&](const std::string& lines) {
-    return answers({"-m", model.path().string(), "--hf-defaults"}, lines);
+    return answers({"-m", model.name(), "--hf-defaults"}, lines);
   };
   CHECK(written("ab\n") == "cdefgh\n");
   CHECK(written("/set max_new_tokens 1\nab\n/again\n") == "c\nc\n");
@@ -134,9 +128,8 @@ TEST_CASE("~ in the name of a file is the home directory") {
 }
 
 TEST_CASE("a text that no longer fits the context slides, and a turn of it can be taken back") {
-  const TemporaryDirectory directory;
-  write_alphabet_model(directory.path(), 8);
-  const std::string small = directory.path().string();
+  const AlphabetModel model(8);
+  const std::string small = model.name();
   const Words saving = {"-m", small, "--greedy", "-n", "3", "--save-state", state()};
   const auto with = [&](const Words& words, const std::string& lines) {
     return talk(joined_words(words, saving), lines).out;

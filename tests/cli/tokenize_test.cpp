@@ -44,10 +44,8 @@ TEST_CASE("tokenize says that it waits for input from a terminal", "[terminal]")
 TEST_CASE("tokenize is lossless on every byte") {
   std::string bytes;
   for (int byte = 0; byte < 256; ++byte) bytes += static_cast<char>(byte);
-  const Outcome ids = run({"tokenize", "-m", alphabet_model()}, {.input = bytes});
-  const Outcome text = run({"tokenize", "-m", alphabet_model(), "--decode"}, {.input = ids.out});
-  CHECK(ids.err + text.err == "");
-  CHECK(text.out == bytes);
+  const std::string ids = output_of({"tokenize", "-m", alphabet_model()}, {.input = bytes});
+  CHECK(output_of({"tokenize", "-m", alphabet_model(), "--decode"}, {.input = ids}) == bytes);
 }
 
 TEST_CASE("ids without a token decode to nothing, up to the last id of the model") {
@@ -61,13 +59,11 @@ TEST_CASE("ids without a token decode to nothing, up to the last id of the model
 }
 
 TEST_CASE("the base of an adapter that has its own tokenizer is not needed") {
-  const TemporaryDirectory directory;
-  write_alphabet_model(directory.path());
-  std::filesystem::remove(directory.path() / "model.safetensors");
-  directory.write("adapter_config.json", R"({"base_model_name_or_path": "no/such"})");
-  CHECK(run({"tokenize", "-m", directory.path().string(), "ab"}).out == "97 98\n");
-  check_refused({"tokenize", "-m", directory.path().string(), "--decode", "97"}, 1,
-                {"adapter_config.json"});
+  const AlphabetModel model;
+  std::filesystem::remove(model.path() / "model.safetensors");
+  model.write("adapter_config.json", R"({"base_model_name_or_path": "no/such"})");
+  CHECK(run({"tokenize", "-m", model.name(), "ab"}).out == "97 98\n");
+  check_refused({"tokenize", "-m", model.name(), "--decode", "97"}, 1, {"adapter_config.json"});
 }
 
 }  // namespace gpt2::test::tokenize_test

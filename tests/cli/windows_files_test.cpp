@@ -24,18 +24,13 @@ void check_same(Words words, const std::string& text) {
   std::string windows = kMark;
   for (const char c : text) windows += c == '\n' ? "\r\n" : std::string(1, c);
   words.insert(words.end(), {"-m", alphabet_model()});
-  CAPTURE(words);
   const std::string plain = place().write("input", text).string();
   for (std::string& word : words) {
     if (word == "FILE") word = plain;
   }
-  const Outcome expected = run(words);
-  CHECK(expected.err == "");
+  const std::string expected = output_of(words);
   place().write("input", windows);
-  const Outcome outcome = run(words);
-  CHECK(outcome.err == "");
-  CHECK(outcome.out == expected.out);
-  CHECK(outcome.status == expected.status);
+  CHECK(output_of(words) == expected);
 }
 
 }  // namespace
@@ -49,10 +44,8 @@ TEST_CASE("a text and lines from Windows are the same text and lines") {
   check_same({"embed", "FILE"}, "abc\nbcd\n");
   const std::string mark_only = place().write("input", kMark).string();
   CHECK(run({"-m", alphabet_model(), "-n", "0", "-f", mark_only}).out == "\n");
-  const Outcome talk = run({"-i", "-m", alphabet_model(), "-n", "3", "--greedy"},
-                           {.input = kMark + "ab\r\nklm\r\n"});
-  CHECK(talk.out == "cde\nnop\n");
-  CHECK(talk.err == "");
+  CHECK(output_of({"-i", "-m", alphabet_model(), "-n", "3", "--greedy"},
+                  {.input = kMark + "ab\r\nklm\r\n"}) == "cde\nnop\n");
 }
 
 TEST_CASE("batch answers the lines of a file from Windows, and can be resumed") {
@@ -90,10 +83,8 @@ TEST_CASE("a model may have an accent in its name, and a separator at its end") 
   const auto directory = place().path() / path_of(name);
   std::filesystem::copy(alphabet_model(), directory);
   for (const std::string& given : {name, name + '/', (directory / "").string()}) {
-    const Outcome outcome =
-        run({"-m", given, "-n", "3", "--greedy", "ab"}, {.directory = place().path()});
-    CHECK(outcome.out == "abcde\n");
-    CHECK(outcome.err == "");
+    const Words words = {"-m", given, "-n", "3", "--greedy", "ab"};
+    CHECK(output_of(words, {.directory = place().path()}) == "abcde\n");
   }
 }
 

@@ -37,12 +37,9 @@ std::string hash_text(std::uint64_t hash) {
 
 // The alphabet model without a token for the letter c.
 AskedModel model_without_c() {
-  const TemporaryDirectory directory;
-  write_alphabet_model(directory.path(), 64);
-  json vocabulary = json::parse(std::ifstream(directory.path() / "vocab.json"));
-  vocabulary.erase("c");
-  directory.write("vocab.json", vocabulary.dump());
-  return {Engine(Model::load(directory.path())), Tokenizer::load(directory.path())};
+  const AlphabetModel files;
+  files.remove_token("c");
+  return {Engine(Model::load(files.path())), Tokenizer::load(files.path())};
 }
 
 }  // namespace

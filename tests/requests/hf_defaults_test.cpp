@@ -5,6 +5,7 @@
 #include "gpt2/session.h"
 #include "requests/read/options.h"
 #include "support/golden.h"
+#include "support/openai.h"
 #include "support/requests.h"
 #include "support/test.h"
 
@@ -42,6 +43,12 @@ std::vector<std::vector<TokenId>> written(const Place& place, const json& ids) {
     rows.push_back(ids_of(record.at("token_ids")));
   }
   return rows;
+}
+
+// The records without the times that they took.
+json texts_of(json records) {
+  for (json& record : records) record.erase("stats");
+  return records;
 }
 
 void check_texts(const Place& place, const json& entry) {
@@ -90,6 +97,45 @@ TEST_CASE("without a length, there are 20 new tokens, and at most n_positions in
           static_cast<std::size_t>(expected));
   }
   CHECK_THROWS_AS(written(place, json(std::vector<int>(32, 5))), Error);  // as in transformers 5
+}
+
+TEST_CASE("a request replaces members of the config, and what goes with them") {
+  const std::string drawn = R"("do_sample": true, "temperature": 1.0, "max_new_tokens": 5)";
+  const std::string three = drawn + R"(, "num_return_sequences": 3)";
+  const std::string beams = R"("num_beams": 3, "num_return_sequences": 2, "length_penalty": 0.5,
+                               "early_stopping": true, "max_new_tokens": 5)";
+  const std::string forced = R"("max_new_tokens": 6, "forced_eos_token_id": 20)";
+  const std::string like_drawn = R"("max_new_tokens": 5, "temperature": 1, "top_k": 50)";
+  const std::string like_beams =
+      R"("max_new_tokens": 5, "length_penalty": 0.5, "early_stopping": true, "num_beams": )";
+  const std::string greedy = R"("max_new_tokens": 5, "temperature": 0)";
+  // A config, the members of a request, and those with which it asks for the same without a config.
+  const std::vector<std::array<std::string, 3>> cases = {
+      {drawn, R"("max_new_tokens": 2)", R"("max_new_tokens": 2, "temperature": 1, "top_k": 50)"},
+      {drawn, R"("top_k": 3, "seed": 4)",
+       R"("max_new_tokens": 5, "temperature": 1, "top_k": 3, "seed": 4)"},
+      {drawn, R"("do_sample": false)", greedy},
+      {three, "", like_drawn + R"(, "num_return_sequences": 3)"},
+      {three, R"("num_return_sequences": 2)", like_drawn + R"(, "num_return_sequences": 2)"},
+      {three, R"("do_sample": false)", greedy},
+      {three, R"("num_beams": 2)", R"("max_new_tokens": 5, "num_beams": 2)"},
+      {beams, "", like_beams + R"(3, "num_return_sequences": 2)"},
+      {beams, R"("num_return_sequences": 1, "num_beams": 2)", like_beams + "2"},
+      {beams, R"("num_beams": 1)", greedy},
+      {forced, "", R"("temperature": 0, )" + forced},
+      {forced, R"("forced_eos_token_id": 21)",
+       R"("temperature": 0, "max_new_tokens": 6, "forced_eos_token_id": 21)"}};
+  const auto with_ids = [](const std::string& members) {
+    return with({{"token_ids", {5, 6, 7}}}, json::parse("{" + members + "}"));
+  };
+  for (const auto& [config, members, same] : cases) {
+    CAPTURE(config, members);
+    const Place place(json::parse("{" + config + "}"));
+    const AskedModel model = place.model();
+    const Door door = {.model = model, .defaults = hf_defaults(place.path())};
+    CHECK(texts_of(answer("generate", with_ids(members), door)) ==
+          texts_of(answer("generate", with_ids(same), {.model = model})));
+  }
 }
 
 }  // namespace gpt2::test::requests_hf_defaults_test

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "support/safetensors_writer.h"
-#include "support/temporary_directory.h"
 
 namespace gpt2::test {
 namespace {
@@ -100,9 +99,14 @@ void write_alphabet_model(const std::filesystem::path& directory, std::size_t n_
 }
 
 std::string alphabet_model() {
-  static const TemporaryDirectory directory;
-  static const bool written = (write_alphabet_model(directory.path()), true);
-  return written ? directory.path().string() : "";
+  static const AlphabetModel model(1024);
+  return model.name();
+}
+
+void AlphabetModel::remove_token(const std::string& token) const {
+  nlohmann::json vocabulary = nlohmann::json::parse(read_bytes(path() / "vocab.json"));
+  vocabulary.erase(token);
+  write("vocab.json", vocabulary.dump());
 }
 
 }  // namespace gpt2::test

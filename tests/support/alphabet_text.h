@@ -3,7 +3,6 @@
 #include <string>
 
 #include "support/alphabet_model.h"
-#include "support/catch.h"
 #include "support/command.h"
 
 namespace gpt2::test {
@@ -15,12 +14,9 @@ inline Outcome generate(Words arguments, const Surroundings& surroundings = {}) 
 }
 
 /// Returns the text that generate() writes. Checks that there was no error.
-inline std::string text(const Words& arguments, const Surroundings& surroundings = {}) {
-  const Outcome outcome = generate(arguments, surroundings);
-  CAPTURE(arguments);
-  CHECK(outcome.err == "");
-  CHECK(outcome.status == 0);
-  return outcome.out;
+inline std::string text(Words arguments, const Surroundings& surroundings = {}) {
+  arguments.insert(arguments.begin(), {"-m", alphabet_model(), "--no-newline"});
+  return output_of(arguments, surroundings);
 }
 
 }  // namespace gpt2::test

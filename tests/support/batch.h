@@ -1,14 +1,9 @@
 #pragma once
 
-#include <filesystem>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <sstream>
-#include <string>
-
 #include "base/text.h"
 #include "support/command.h"
-#include "support/temporary_directory.h"
+#include "support/requests.h"
+#include "support/test.h"
 
 namespace gpt2::test {
 
@@ -32,7 +27,7 @@ struct Batch {
     return read_bytes(directory.path() / name);
   }
 
-  [[nodiscard]] std::vector<nlohmann::json> records() const { return json_lines(read()); }
+  [[nodiscard]] std::vector<json> records() const { return json_lines(read()); }
 
   /// Returns the records of the shares in the order of the lines, as `sort -ms -t: -k2,2n` does.
   [[nodiscard]] std::string read_shares(int count) const {
@@ -40,7 +35,7 @@ struct Batch {
     for (int i = 0; i < count; ++i) {
       std::istringstream share(read(concat("out.", i, "-of-", count)));
       for (std::string record; std::getline(share, record);) {
-        records[nlohmann::json::parse(record)["line"]] += record + '\n';
+        records[json::parse(record)["line"]] += record + '\n';
       }
     }
     std::string all;
@@ -48,6 +43,14 @@ struct Batch {
     return all;
   }
 };
+
+/// Returns the record of a request in our own form to the bundled model, with the options of
+/// Batch::run().
+inline json record_of(json request, std::size_t sequence) {
+  request.emplace("max_new_tokens", 8);
+  request["sequence"] = sequence;
+  return answer("generate", request, {stories()}).at(0);
+}
 
 /// Returns lines of prompts with different lengths, and with texts of different lengths.
 inline std::string numbered_prompts(int count) {

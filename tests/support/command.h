@@ -120,6 +120,20 @@ inline std::string without_progress(const std::string& err) {
   return {status, command.out, without_progress(command.err)};
 }
 
+/// Returns what the command writes. Checks that it succeeds and has no message.
+[[nodiscard]] inline std::string output_of(const Words& arguments,
+                                           const Surroundings& surroundings = {}) {
+  const Outcome outcome = run(arguments, surroundings);
+  CAPTURE(arguments, surroundings.input, outcome.out);
+  CHECK(outcome.err == "");
+  CHECK(outcome.status == 0);
+  return outcome.out;
+}
+
+[[nodiscard]] inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 /// Checks that the command refuses the arguments with this status and one line on standard error,
 /// which has each of the facts, and that it writes nothing else.
 inline void check_refused(const Words& arguments, int status, const Words& facts,
@@ -132,8 +146,15 @@ inline void check_refused(const Words& arguments, int status, const Words& facts
   CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
   for (const std::string& fact : facts) {
     CAPTURE(fact);
-    CHECK(outcome.err.find(fact) != std::string::npos);
+    CHECK(contains(outcome.err, fact));
   }
+}
+
+/// Returns what follows "logits" in the lines of --stats: the hash of all logits.
+[[nodiscard]] inline std::string hash_in(const std::string& stats) {
+  const std::size_t at = stats.find("\nlogits      ");
+  REQUIRE(at != std::string::npos);
+  return stats.substr(at + 13);
 }
 
 /// Returns the JSON values on the lines of a text.

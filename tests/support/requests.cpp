@@ -5,7 +5,6 @@
 #include "support/alphabet_model.h"
 #include "support/bundled_model.h"
 #include "support/catch.h"
-#include "support/temporary_directory.h"
 
 namespace gpt2::test {
 namespace {
@@ -16,10 +15,9 @@ json plain(const Json& value) { return json::parse(value.text()); }
 
 const AskedModel& alphabet() {
   static const AskedModel model = [] {
-    const TemporaryDirectory directory;
-    write_alphabet_model(directory.path(), 64);
-    return AskedModel{Engine(Model::load(directory.path()), {.threads = 1}),
-                      Tokenizer::load(directory.path())};
+    const AlphabetModel files;
+    return AskedModel{Engine(Model::load(files.path()), {.threads = 1}),
+                      Tokenizer::load(files.path())};
   }();
   return model;
 }
