@@ -36,6 +36,25 @@ std::vector<float> states_of(Session& session, std::span<const TokenId> tokens, 
   return states;
 }
 
+std::vector<float> unembedded(const Engine& engine, std::span<const float> states, bool ln_f) {
+  const Config& config = engine.model().config();
+  std::vector<float> logits(states.size() / config.n_embd * config.vocab_size);
+  unembed(engine, states, logits, {.ln_f = ln_f});
+  return logits;
+}
+
+bool equal(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return same_bits(x, y); });
+}
+
+Texts odd_texts() {
+  Texts texts;
+  for (unsigned i = 0; i < 60; ++i) texts.push_back(random_tokens(odd_model(), 1 + i % 17, i));
+  texts.push_back(random_tokens(odd_model(), 700, 99));
+  texts.push_back(random_tokens(odd_model(), 400, 98));
+  return texts;
+}
+
 }  // namespace
 
 TEST_CASE("vectors of texts are HuggingFace's") {
@@ -100,22 +119,6 @@ TEST_CASE("hidden states have the same bits as an observer of a whole pass sees"
   }
 }
 
-namespace {
-
-bool equal(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
-  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return same_bits(x, y); });
-}
-
-Texts odd_texts() {
-  Texts texts;
-  for (unsigned i = 0; i < 60; ++i) texts.push_back(random_tokens(odd_model(), 1 + i % 17, i));
-  texts.push_back(random_tokens(odd_model(), 700, 99));
-  texts.push_back(random_tokens(odd_model(), 400, 98));
-  return texts;
-}
-
-}  // namespace
-
 TEST_CASE("vectors have the same bits alone, with any threads and on every instruction set") {
   const Texts texts = odd_texts();
   for (const EmbedOptions& options :
@@ -169,17 +172,6 @@ TEST_CASE("embedding tells its progress and refuses what it cannot do") {
   CHECK(session.position() == 0);
   CHECK_NOTHROW(hidden_states({}, 99));
 }
-
-namespace {
-
-std::vector<float> unembedded(const Engine& engine, std::span<const float> states, bool ln_f) {
-  const Config& config = engine.model().config();
-  std::vector<float> logits(states.size() / config.n_embd * config.vocab_size);
-  unembed(engine, states, logits, {.ln_f = ln_f});
-  return logits;
-}
-
-}  // namespace
 
 TEST_CASE("logits of hidden states have the same bits as those of a pass") {
   for (const WeightType type : {WeightType::stored, WeightType::int8}) {

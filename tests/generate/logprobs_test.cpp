@@ -51,6 +51,15 @@ void check_window(const Model& model, std::span<const TokenId> ids, const nlohma
   }
 }
 
+GenerationResult write(GenerationOptions options, std::size_t top,
+                       std::size_t cancel_after = 1000) {
+  options.top_logprobs = top;
+  Session session(model());
+  std::size_t calls = 0;
+  return generate(session, tokenizer(), tokenizer().encode("One day, Tom"), options,
+                  [&](std::string_view) { return ++calls < cancel_after; });
+}
+
 }  // namespace
 
 TEST_CASE("log-probabilities and ranks are HuggingFace's") {
@@ -117,19 +126,6 @@ TEST_CASE("extreme logits have log-probabilities, and those without a distributi
     CHECK(std::isnan(token_logprob(std::vector<float>(40, all), 1, 5).logprob));
   }
 }
-
-namespace {
-
-GenerationResult write(GenerationOptions options, std::size_t top,
-                       std::size_t cancel_after = 1000) {
-  options.top_logprobs = top;
-  Session session(model());
-  std::size_t calls = 0;
-  return generate(session, tokenizer(), tokenizer().encode("One day, Tom"), options,
-                  [&](std::string_view) { return ++calls < cancel_after; });
-}
-
-}  // namespace
 
 TEST_CASE("each generated token has the log-probability that the model's own logits give it") {
   SamplingOptions sampling{.temperature = 3.0f, .top_k = 20, .seed = 4};

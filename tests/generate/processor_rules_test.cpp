@@ -23,6 +23,9 @@ const Floats kFive = {1, 2, 3, 4, -5};
 const Floats kOnes = {1, 1, 1, 1, 1};
 const Floats kBanned = {1, 1, 1, 1, -kInfinity};
 const Ids kText = {3, 4, 0, 1, 1, 1, 4};
+const SequenceLimits kAfterTwo = {.prompt_length = 2};
+// End-of-text tokens may be named twice, or be outside the vocabulary.
+const SequenceLimits kEnds = {.eos_token_id = {2, 7, 2, -1}, .prompt_length = 1};
 
 // Returns the scores of greedy decoding.
 Floats scores_of(SamplingOptions options, const Floats& logits, const Ids& ids,
@@ -57,19 +60,15 @@ TEST_CASE("scores are changed by the rules of OpenAI and HuggingFace") {
     Floats expected;
   } cases[] = {
       // After the prompt of two tokens, 0 and 4 were written once, 1 three times.
-      {{.presence_penalty = 0.5f}, kFive, kText, {.prompt_length = 2}, {0.5f, 1.5f, 3, 4, -5.5f}},
-      {{.frequency_penalty = 0.25f},
-       kFive,
-       kText,
-       {.prompt_length = 2},
-       {0.75f, 1.25f, 3, 4, -5.25f}},
+      {{.presence_penalty = 0.5f}, kFive, kText, kAfterTwo, {0.5f, 1.5f, 3, 4, -5.5f}},
+      {{.frequency_penalty = 0.25f}, kFive, kText, kAfterTwo, {0.75f, 1.25f, 3, 4, -5.25f}},
       {{.presence_penalty = 1.0f, .frequency_penalty = -0.5f},
        kFive,
        kText,
-       {.prompt_length = 2},
+       kAfterTwo,
        {0.5f, 2.5f, 3, 4, -5.5f}},
-      {{.presence_penalty = 1.0f}, kFive, {3, 4}, {.prompt_length = 2}, kFive},
-      {{.presence_penalty = 1.0f}, kFive, {3}, {.prompt_length = 2}, kFive},
+      {{.presence_penalty = 1.0f}, kFive, {3, 4}, kAfterTwo, kFive},
+      {{.presence_penalty = 1.0f}, kFive, {3}, kAfterTwo, kFive},
       // logit_bias is added before penalties that multiply. A removed token stays removed.
       {{.logit_bias = {{1, 10.0f}, {4, -100.0f}}}, kFive, {}, {}, {1, 12, 3, 4, -105}},
       {{.logit_bias = {{2, 1.0f}}, .presence_penalty = 2.0f, .repetition_penalty = 2.0f},
@@ -91,17 +90,12 @@ TEST_CASE("scores are changed by the rules of OpenAI and HuggingFace") {
       {{.sequence_bias = {{{0, 1, 2, 3, 4}, 1.0f}}}, kOnes, {1, 2, 3}, {}, kOnes},
       {{.no_repeat_ngram_size = 4}, kOnes, {1, 2, 3}, {}, kOnes},
       {{.no_repeat_ngram_size = 1'000'000'000}, kOnes, {1, 2, 3}, {}, kOnes},
-      // End-of-text tokens may be named twice, or be outside the vocabulary.
       {{.exponential_decay_length_penalty = {{.start = 0, .factor = 2}}},
        {1, 2, 3, 4, 5},
        {0, 0},
-       {.eos_token_id = {2, 7, 2, -1}, .prompt_length = 1},
+       kEnds,
        {1, 2, 6, 4, 5}},
-      {{.min_length = 3},
-       {1, 2, 3, 4, 5},
-       {0, 0},
-       {.eos_token_id = {2, 7, 2, -1}, .prompt_length = 1},
-       {1, 2, -kInfinity, 4, 5}},
+      {{.min_length = 3}, {1, 2, 3, 4, 5}, {0, 0}, kEnds, {1, 2, -kInfinity, 4, 5}},
       // min_new_tokens takes the place of min_length, also if it is 0.
       {{.min_length = 3, .min_new_tokens = 0}, kOnes, {0, 0}, {.eos_token_id = {2}}, kOnes},
       // The decay never makes NaN, and does not bring back removed tokens.

@@ -44,6 +44,15 @@ Setting setting_of(nlohmann::json params, bool draws) {
 const std::vector<TokenId> kManyZeros(20000);
 const std::span<const TokenId> kZeros = kManyZeros;
 
+// The error in units of the result's last digit. A long double has 11 bits or more than a double,
+// and the C library's expl() is off by a few units of them.
+double ulps(double x) {
+  const double found = exp_f64(x);
+  const long double exact = std::exp(static_cast<long double>(x));
+  const double ulp = std::nextafter(found, HUGE_VAL) - found;
+  return std::abs(static_cast<double>((static_cast<long double>(found) - exact) / ulp));
+}
+
 }  // namespace
 
 TEST_CASE("every processor keeps and changes the same scores as HuggingFace's") {
@@ -181,19 +190,6 @@ TEST_CASE("invalid options and logits are refused, and extreme ones are not") {
     CHECK(sampler.sample(std::vector<float>{-kInfinity, 1, -kInfinity}, {}) == 1);
   }
 }
-
-namespace {
-
-// The error in units of the result's last digit. A long double has 11 bits or more than a double,
-// and the C library's expl() is off by a few units of them.
-double ulps(double x) {
-  const double found = exp_f64(x);
-  const long double exact = std::exp(static_cast<long double>(x));
-  const double ulp = std::nextafter(found, HUGE_VAL) - found;
-  return std::abs(static_cast<double>((static_cast<long double>(found) - exact) / ulp));
-}
-
-}  // namespace
 
 TEST_CASE("exp_f64 is within 1.5 ulp of the exact result, and right at the ends of its range") {
   std::mt19937_64 random(1);
