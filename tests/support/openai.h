@@ -1,14 +1,8 @@
 #pragma once
 
-#include <cstddef>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "support/catch.h"
+#include "support/test.h"
 
 // The members of OpenAI's answers and their types, as
 // https://platform.openai.com/docs/api-reference documents them.
@@ -121,69 +115,54 @@ inline std::string check_error(const nlohmann::json& body) {
   return body["error"]["message"];
 }
 
+/// Appends a part of a choice: texts and lists grow, members of objects do so, too, and other
+/// values take the place of null.
+inline void append_part(nlohmann::json& whole, const nlohmann::json& part) {
+  if (whole.is_string() && part.is_string()) {
+    whole = whole.get<std::string>() + part.get<std::string>();
+  } else if (whole.is_array() && part.is_array()) {
+    whole.insert(whole.end(), part.begin(), part.end());
+  } else if (whole.is_object() && part.is_object()) {
+    for (const auto& [name, value] : part.items()) append_part(whole[name], value);
+  } else if (whole.is_null()) {
+    whole = part;
+  } else {
+    CHECK((part.is_null() || part == whole));
+  }
+}
+
 /// Joins the parts of a stream of completions: returns the choices of a whole answer. Checks that
 /// each choice has one reason why it ended, in its last part.
 inline nlohmann::json joined(const std::vector<nlohmann::json>& chunks) {
-  using nlohmann::json;
-  std::map<std::size_t, json> choices;
-  for (const json& chunk : chunks) {
-    for (const json& part : chunk["choices"]) {
+  std::map<std::size_t, nlohmann::json> choices;
+  for (const nlohmann::json& chunk : chunks) {
+    for (const nlohmann::json& part : chunk["choices"]) {
       const auto [at, is_first] = choices.try_emplace(part["index"], part);
       if (is_first) continue;
-      json& choice = at->second;
-      CHECK(choice["finish_reason"].is_null());
-      choice["finish_reason"] = part["finish_reason"];
-      choice["text"] = choice["text"].get<std::string>() + part["text"].get<std::string>();
-      for (const json& id : part.value("token_ids", json::array())) {
-        choice["token_ids"].push_back(id);
-      }
-      if (part["logprobs"].is_null()) continue;
-      if (choice["logprobs"].is_null()) choice["logprobs"] = json::object();
-      for (const auto& [name, list] : part["logprobs"].items()) {
-        json& whole = choice["logprobs"][name];
-        for (const json& one : list) whole.push_back(one);
-      }
+      CHECK(at->second["finish_reason"].is_null());
+      append_part(at->second, part);
     }
   }
-  json list = json::array();
+  nlohmann::json list = nlohmann::json::array();
   for (auto& [index, choice] : choices) list.push_back(std::move(choice));
   return list;
 }
 
 /// The same for a chat. `usage` has the types that "usage" may have, except in a last part that has
 /// no choices.
-inline nlohmann::json joined_chat(const std::vector<nlohmann::json>& chunks,
+inline nlohmann::json joined_chat(std::vector<nlohmann::json> chunks,
                                   const std::string& usage = "") {
-  using nlohmann::json;
-  std::map<std::size_t, json> choices;
-  for (const json& chunk : chunks) {
+  std::set<std::size_t> begun;
+  for (nlohmann::json& chunk : chunks) {
     check_chat_chunk(chunk, chunk["choices"].empty() ? "object" : usage);
-    for (const json& part : chunk["choices"]) {
-      const bool is_first = !choices.contains(part["index"]);
-      json& choice = choices[part["index"]];
-      if (is_first) {
-        CHECK(part["delta"]["role"] == "assistant");
-        choice = {{"index", part["index"]},
-                  {"message", part["delta"]},
-                  {"logprobs", nullptr},
-                  {"finish_reason", nullptr}};
-      }
-      CHECK(choice["finish_reason"].is_null());
-      choice["finish_reason"] = part["finish_reason"];
-      if (is_first) continue;
-      CHECK_FALSE(part["delta"].contains("role"));
-      json& content = choice["message"]["content"];
-      content = content.get<std::string>() + part["delta"].value("content", "");
-      if (part["logprobs"].is_null()) continue;
-      if (choice["logprobs"].is_null())
-        choice["logprobs"] = {{"content", json::array()}, {"refusal", nullptr}};
-      for (const json& one : part["logprobs"]["content"])
-        choice["logprobs"]["content"].push_back(one);
+    for (nlohmann::json& part : chunk["choices"]) {
+      const bool is_first = begun.insert(part["index"].get<std::size_t>()).second;
+      CHECK(part["delta"].value("role", "none") == (is_first ? "assistant" : "none"));
+      part["message"] = part["delta"];
+      part.erase("delta");
     }
   }
-  json list = json::array();
-  for (auto& [index, choice] : choices) list.push_back(std::move(choice));
-  return list;
+  return joined(chunks);
 }
 
 }  // namespace gpt2::test
