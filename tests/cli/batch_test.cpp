@@ -19,6 +19,14 @@ const std::string kPrompts = R"({"prompt": "Once upon a time", "max_new_tokens":
 {"prompt": "Tom", "frequency_penalty": 1, "logit_bias": {"11": -100}, "logprobs": 2}
 )";
 
+const std::string kTexts =
+    R"({"text": "Once upon a time there was a cat.", "context": 6, "stride": 3, "add_bos": true}
+{"text": "Tom has a dog."}
+{"text": [258, 401, 11], "logprobs": 2}
+)";
+const std::string kQuestions = R"({"context": "The cat", "choices": [" sat", " moon", [258, 401]]}
+)";
+
 }  // namespace
 
 TEST_CASE("each record is the same as what a request of its line alone gives") {
@@ -67,18 +75,6 @@ TEST_CASE("lines of plain text and of token ids") {
   CHECK(both.records().at(0)["error"].get<std::string>().find("no tokenizer") != std::string::npos);
   CHECK(both.records().at(1)["token_ids"].size() == 8);
 }
-
-namespace {
-
-const std::string kTexts =
-    R"({"text": "Once upon a time there was a cat.", "context": 6, "stride": 3, "add_bos": true}
-{"text": "Tom has a dog."}
-{"text": [258, 401, 11], "logprobs": 2}
-)";
-const std::string kQuestions = R"({"context": "The cat", "choices": [" sat", " moon", [258, 401]]}
-)";
-
-}  // namespace
 
 TEST_CASE("lines that are scored have the records of gpt2 score") {
   for (const auto& [lines, mode] : {std::pair{kTexts, "--jsonl"}, {kQuestions, "--choices"}}) {

@@ -8,12 +8,6 @@ namespace gpt2::test::find_model_test {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-constexpr const char* kCommit = "607a30d783dfa663caf39e06633721c8d4cfcd7e";
-
-}  // namespace
-
 TEST_CASE("-m takes a directory, or a file in it") {
   const ModelPlaces places;
   const std::string whole = (places.root() / "the_model").generic_string();
@@ -78,11 +72,7 @@ TEST_CASE("info without a model lists the models that have a name") {
   places.link("models/story");
   places.write("models/no_model/main.c", "");
   places.link("mine/fable");
-  for (const std::string name : {"owner--tale", "gpt2"}) {
-    const fs::path repository = "hub/models--" + name;
-    places.link(repository / "snapshots" / kCommit);
-    places.write(repository / "refs/main", kCommit);
-  }
+  for (const std::string name : {"owner--tale", "gpt2"}) places.cache("hub/models--" + name);
   places.write("hub/models--owner--unfinished/refs/main", kCommit);
   places.write("hub/models--owner--damaged/refs/main", std::string(1000, 'x'));
   const std::string root = places.root().generic_string();
@@ -99,9 +89,7 @@ TEST_CASE("info without a model lists the models that have a name") {
 
 TEST_CASE("without HOME, no cache is looked for in the working directory") {
   const ModelPlaces places;
-  const fs::path repository = ".cache/huggingface/hub/models--mine";
-  places.link(repository / "snapshots" / kCommit);
-  places.write(repository / "refs/main", kCommit);
+  places.cache(".cache/huggingface/hub/models--mine");
   const std::string home = "HOME=" + places.root().generic_string();
   CHECK(places.found("mine", {home}).find("snapshots") != std::string::npos);
   const std::string message = places.found("mine", {"HOME="});
@@ -135,25 +123,19 @@ TEST_CASE("a file or a directory without a model does not hide the model of that
 
 TEST_CASE("a name is looked for in the HuggingFace cache") {
   const ModelPlaces places;
-  const fs::path repository = "hub/models--openai-community--gpt2", old = "hub/models--gpt2-xl";
-  const auto snapshot = [&](const fs::path& of) {
-    return (places.root() / of / "snapshots" / kCommit).generic_string();
-  };
+  const fs::path repository = "hub/models--openai-community--gpt2";
   const std::string cache = "HF_HUB_CACHE=" + (places.root() / "hub").generic_string();
-  for (const fs::path& of : {repository, old}) {
-    places.link(of / "snapshots" / kCommit);
-    places.write(of / "refs/main", kCommit);
+  const std::string snapshot = places.cache(repository), old = places.cache("hub/models--gpt2-xl");
+  places.write(repository / "refs/refs/pr/1", kCommit + "\n");
+  for (const std::string& name :
+       Words{"openai-community/gpt2", "gpt2", "gpt2@main", "gpt2@refs/pr/1", "gpt2@" + kCommit}) {
+    CHECK(places.found(name, {cache}) == snapshot);
   }
-  places.write(repository / "refs/refs/pr/1", std::string(kCommit) + "\n");
-  for (const std::string name : {"openai-community/gpt2", "gpt2", "gpt2@main", "gpt2@refs/pr/1",
-                                 "gpt2@607a30d783dfa663caf39e06633721c8d4cfcd7e"}) {
-    CHECK(places.found(name, {cache}) == snapshot(repository));
-  }
-  CHECK(places.found("openai-community/gpt2-xl", {cache}) == snapshot(old));
+  CHECK(places.found("openai-community/gpt2-xl", {cache}) == old);
   for (const char* const home : {"$PLACE", "${PLACE}"}) {
     const std::string place = "PLACE=" + places.root().generic_string();
     CHECK(places.found("gpt2", {"HF_HUB_CACHE=", "HF_HOME=" + std::string(home), place}) ==
-          snapshot(repository));
+          snapshot);
   }
   for (const std::string name :
        {"gpt2@v2", "gpt3", "gpt2@../main", "other/gpt2", "gpt2@", "@main"}) {
@@ -164,17 +146,11 @@ TEST_CASE("a name is looked for in the HuggingFace cache") {
 TEST_CASE("HuggingFace's environment variables say where the cache is") {
   const ModelPlaces places;
   const std::string root = places.root().generic_string();
-  const auto cached_in = [&](const fs::path& hub) {
-    const fs::path repository = hub / "models--tiny";
-    places.link(repository / "snapshots" / kCommit);
-    places.write(repository / "refs/main", kCommit);
-    return (places.root() / repository / "snapshots" / kCommit).generic_string();
-  };
-  const std::string in_home = cached_in("home/.cache/huggingface/hub");
-  const std::string in_xdg = cached_in("xdg/huggingface/hub");
-  const std::string below_home = cached_in("home/hub");
-  const std::string in_hf_home = cached_in("hf/hub");
-  const std::string in_hub = cached_in("cache");
+  const std::string in_home = places.cache("home/.cache/huggingface/hub/models--tiny");
+  const std::string in_xdg = places.cache("xdg/huggingface/hub/models--tiny");
+  const std::string below_home = places.cache("home/hub/models--tiny");
+  const std::string in_hf_home = places.cache("hf/hub/models--tiny");
+  const std::string in_hub = places.cache("cache/models--tiny");
   Words environment = {"HOME=" + root + "/home"};
   CHECK(places.found("tiny", environment) == in_home);
   environment.push_back("XDG_CACHE_HOME=" + root + "/xdg");
@@ -190,7 +166,7 @@ TEST_CASE("HuggingFace's environment variables say where the cache is") {
 TEST_CASE("a reference that leads out of the cache is not followed, nor one of zeros") {
   const ModelPlaces places;
   places.write("hub/models--evil/refs/main", "../../../the_model");
-  places.link("hub/models--zeros/snapshots/" + std::string(kCommit));
+  places.link("hub/models--zeros/snapshots/" + kCommit);
   places.write("hub/models--zeros/refs/main", std::string(40, '\0'));  // as after a crash
   for (const std::string name : {"evil", "zeros"}) {
     CHECK(places.found(name, {"HF_HUB_CACHE=" + (places.root() / "hub").generic_string()})

@@ -55,6 +55,10 @@ void check_refused(const std::string& lines, const std::string& out, const Words
   for (const std::string& fact : facts) CHECK(outcome.err.find(fact) != std::string::npos);
 }
 
+std::string list(const std::string& lines, const Words& more = {}) {
+  return talk(joined_words({"-m", alphabet_model()}, more), lines + "/set\n").err;
+}
+
 }  // namespace
 
 TEST_CASE("each line is followed by its answer") {
@@ -284,14 +288,6 @@ TEST_CASE("a talk on a terminal says what /undo, /save and /load did", "[termina
   CHECK(shown.ends_with(whole.substr(whole.size() - 31, 30) + "\r\n"));
   CHECK(shown_after({"/set top_p 2", "ab"}) == "cde\r\n");  // a mistake changes nothing
 }
-
-namespace {
-
-std::string list(const std::string& lines, const Words& more = {}) {
-  return talk(joined_words({"-m", alphabet_model()}, more), lines + "/set\n").err;
-}
-
-}  // namespace
 
 TEST_CASE("/set alone lists the options, and marks those that were set") {
   const auto has = [](const std::string& text, const std::string& name, const std::string& value) {

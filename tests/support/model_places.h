@@ -1,15 +1,15 @@
 #pragma once
 
-#include <filesystem>
-#include <fstream>
-#include <string>
 #include <system_error>
 
 #include "support/alphabet_model.h"
 #include "support/command.h"
-#include "support/temporary_directory.h"
+#include "support/test.h"
 
 namespace gpt2::test {
+
+/// The name of a snapshot in HuggingFace's cache.
+inline const std::string kCommit = "607a30d783dfa663caf39e06633721c8d4cfcd7e";
 
 /// A directory with the alphabet model and with links to it. The tests tell the links apart by the
 /// path that `gpt2 info` prints. The directory above it is the test's own as well, so that ".."
@@ -26,6 +26,14 @@ class ModelPlaces {
     std::error_code error;
     std::filesystem::create_directory_symlink(root() / "the_model", root() / place, error);
     if (error) std::filesystem::copy(root() / "the_model", root() / place);
+  }
+
+  /// Makes a repository of HuggingFace's cache, whose revision main is the model. Returns the path
+  /// of its snapshot.
+  std::string cache(const std::filesystem::path& repository) const {
+    link(repository / "snapshots" / kCommit);
+    write(repository / "refs/main", kCommit);
+    return (root() / repository / "snapshots" / kCommit).generic_string();
   }
 
   void write(const std::filesystem::path& file, const std::string& text) const {
