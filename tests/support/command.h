@@ -1,15 +1,10 @@
 #pragma once
 
 #include <cstdlib>
-#include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <regex>
-#include <sstream>
-#include <string>
-#include <vector>
 
-#include "support/catch.h"
+#include "support/test.h"
 
 namespace gpt2::test {
 

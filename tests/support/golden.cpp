@@ -1,14 +1,7 @@
 #include "support/golden.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <cstdlib>
-#include <cstring>
-#include <limits>
 #include <stdexcept>
-
-#include "support/temporary_directory.h"
 
 namespace gpt2::test {
 namespace {

@@ -1,18 +1,12 @@
 #pragma once
 
-#include <cstddef>
-#include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "gpt2/config.h"
 #include "gpt2/engine.h"
 #include "gpt2/generation_config.h"
 #include "gpt2/sampler.h"
+#include "support/test.h"
 
 namespace gpt2::test {
 

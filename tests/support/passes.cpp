@@ -1,9 +1,5 @@
 #include "support/passes.h"
 
-#include <algorithm>
-#include <cstring>
-#include <utility>
-
 #include "cli/bench/random_model.h"
 
 namespace gpt2::test {

@@ -1,15 +1,10 @@
 #pragma once
 
-#include <cstddef>
-#include <memory>
-#include <random>
-#include <span>
-#include <vector>
-
 #include "gpt2/model.h"
 #include "gpt2/score.h"
 #include "gpt2/session.h"
 #include "model/transformer.h"
+#include "support/test.h"
 
 namespace gpt2::test {
 

@@ -1,10 +1,7 @@
 #include "support/requests.h"
 
-#include <utility>
-
 #include "support/alphabet_model.h"
 #include "support/bundled_model.h"
-#include "support/catch.h"
 
 namespace gpt2::test {
 namespace {

@@ -1,14 +1,12 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "gpt2/engine.h"
 #include "gpt2/scheduler.h"
 #include "gpt2/tokenizer.h"
 #include "requests/run/run.h"
+#include "support/test.h"
 
 // Requests that are read, run and answered in the test's own process, as every door does it. Only
 // these functions know how a reader and a run are called.

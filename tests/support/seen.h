@@ -1,14 +1,9 @@
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <map>
-#include <span>
 #include <tuple>
-#include <vector>
 
 #include "gpt2/observer.h"
-#include "support/catch.h"
+#include "support/test.h"
 
 namespace gpt2::test {
 

@@ -1,11 +1,7 @@
 #include "support/tokenizer_cases.h"
 
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
-
-#include "support/catch.h"
 
 namespace gpt2::test {
 

@@ -1,12 +1,9 @@
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "gpt2/tokenizer.h"
+#include "support/test.h"
 
 namespace gpt2::test {
 

@@ -1,11 +1,5 @@
 #include "support/torch_file.h"
 
-#include <algorithm>
-#include <cstdint>
-#include <cstring>
-#include <utility>
-#include <vector>
-
 #include "formats/checkpoint.h"
 #include "gpt2/config.h"
 #include "support/bytes.h"
