@@ -165,7 +165,7 @@ TEST_CASE("a LayerNorm normalizes with changed statistics") {
   const std::vector<TokenId> ids = text();
   const Transformer& transformer = *odd_model().transformer();
   const auto check = [&](Observed statistics, Observed output, std::size_t layer,
-                         const LayerNorm& norm, auto&& input) {
+                         const LayerNorm& norm) {
     CAPTURE(static_cast<int>(statistics), layer);
     for (const auto& [mean, rstd] : {std::pair(0.0f, 1.0f), std::pair(0.25f, 3.0f)}) {
       const auto change = [mean = mean, rstd = rstd](const Intervention& values) {
@@ -177,7 +177,7 @@ TEST_CASE("a LayerNorm normalizes with changed statistics") {
       };
       const Result plain = run(ids, {});
       const Result result = run(ids, {.change = change, .changes = only(statistics, layer)});
-      const std::vector<float>& x = input(result.seen);
+      const std::vector<float>& x = result.seen.at(Observed::block_output, layer - 1);
       const std::vector<float>& y = result.seen.at(output, layer);
       REQUIRE(y.size() == ids.size() * kEmbd);
       for (std::size_t i = 0; i < y.size(); ++i) {
@@ -194,14 +194,8 @@ TEST_CASE("a LayerNorm normalizes with changed statistics") {
       CHECK_FALSE(same_bits(result.logits, plain.logits));
     }
   };
-  check(Observed::ln_1_statistics, Observed::ln_1_output, 1, transformer.blocks[1].ln_1,
-        [](const Seen& seen) -> const std::vector<float>& {
-          return seen.at(Observed::block_output, 0);
-        });
-  check(Observed::ln_f_statistics, Observed::ln_f_output, kLayers, transformer.ln_f,
-        [&](const Seen& seen) -> const std::vector<float>& {
-          return seen.at(Observed::block_output, kLayers - 1);
-        });
+  check(Observed::ln_1_statistics, Observed::ln_1_output, 1, transformer.blocks[1].ln_1);
+  check(Observed::ln_f_statistics, Observed::ln_f_output, kLayers, transformer.ln_f);
 }
 
 TEST_CASE("changed attention weights multiply the values") {

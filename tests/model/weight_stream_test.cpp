@@ -4,6 +4,7 @@
 
 #include "base/mapped_file.h"
 #include "gpt2/model.h"
+#include "support/bytes.h"
 #include "support/test.h"
 
 namespace gpt2::test::weight_stream_test {
@@ -34,14 +35,6 @@ void check_equal(const Model& a, const Model& b) {
     CHECK(ours[i].shape == theirs[i].shape);
     CHECK(std::ranges::equal(ours[i].bytes, theirs[i].bytes));
   }
-}
-
-// A header and its length.
-std::vector<std::byte> head_of(const std::string& json) {
-  std::vector<std::byte> head(8 + json.size());
-  head[0] = static_cast<std::byte>(json.size());
-  std::ranges::copy(std::as_bytes(std::span(json)), head.begin() + 8);
-  return head;
 }
 
 }  // namespace
@@ -107,8 +100,9 @@ TEST_CASE("a stream of weights that ends early or is no safetensors file is refu
   }
   // Once padded, this matrix would have 16 times as many numbers.
   WeightStream wide(WeightType::int8);
-  wide.add(head_of(R"({"wte.weight":{"dtype":"F32","shape":[1,16777217],"data_offsets":[0,)"
-                   R"(67108868]}})"));
+  const std::string header =
+      R"({"wte.weight":{"dtype":"F32","shape":[1,16777217],"data_offsets":[0,67108868]}})";
+  wide.add(as_bytes(little_endian<std::uint64_t>(header.size()) + header));
   CHECK_FALSE(wide.is_quantized());
 }
 

@@ -11,8 +11,6 @@ namespace gpt2::test::requests_chat_test {
 
 namespace {
 
-Door of_stories() { return {stories()}; }
-
 json user(const json& content) { return {{"role", "user"}, {"content", content}}; }
 
 json chat(const json& body, const Door& door = of_stories()) {
@@ -51,16 +49,14 @@ TEST_CASE("messages become a transcript, which the model continues until the use
   check_completes(chat(body), hello, with(stop, {{"max_tokens", 512}}));  // fills the context
   check_completes(chat(with(body, {{"stop", {"."}}, {"max_tokens", 99}})), hello,
                   {{"stop", {".", "\nUser:"}}, {"max_tokens", 99}});
+  const json dialog = json::parse(R"({"temperature": 0, "max_tokens": 30, "messages": [
+    {"role": "user", "content": "Hi"}, {"role": "system", "content": "Be kind."},
+    {"role": "assistant", "content": "Oh", "name": "a", "refusal": null},
+    {"role": "developer", "content": "Be short."},
+    {"role": "user", "content": [{"type": "text", "text": "Who are "},
+                                 {"type": "text", "text": "you?"}]}]})");
   check_completes(
-      chat({{"messages",
-             {user("Hi"),
-              {{"role", "system"}, {"content", "Be kind."}},
-              {{"role", "assistant"}, {"content", "Oh"}, {"name", "a"}, {"refusal", nullptr}},
-              {{"role", "developer"}, {"content", "Be short."}},
-              user({{{"type", "text"}, {"text", "Who are "}},
-                    {{"type", "text"}, {"text", "you?"}}})}},
-            {"temperature", 0},
-            {"max_tokens", 30}}),
+      chat(dialog),
       "Be kind.\n\nBe short.\n\nUser: Hi\nAssistant: Oh\nUser: Who are you?\nAssistant:",
       with(stop, {{"temperature", 0}, {"max_tokens", 30}}));
 }
@@ -72,13 +68,9 @@ TEST_CASE("a model of dialogs ends each message with the end-of-text token") {
     for (const TokenId id : stories().ids(text)) prompt.push_back(id);
     prompt.push_back(stories().tokenizer->end_of_text().value());
   }
-  const json body = {{"messages",
-                      {{{"role", "system"}, {"content", "Be kind."}},
-                       user("Hi"),
-                       {{"role", "assistant"}, {"content", "Oh"}},
-                       user("Who?")}},
-                     {"max_tokens", 9},
-                     {"stop", "x"}};
+  const json body = json::parse(R"({"max_tokens": 9, "stop": "x", "messages": [
+    {"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"},
+    {"role": "assistant", "content": "Oh"}, {"role": "user", "content": "Who?"}]})");
   check_completes(chat(body, dialogs), prompt, {{"max_tokens", 9}, {"stop", "x"}});
 }
 
@@ -128,9 +120,8 @@ TEST_CASE("special tokens in a message are plain text, unless the request says o
 
 TEST_CASE("members of the chat API that change nothing are accepted") {
   const json body = {{"messages", {user("Hello")}}, {"max_tokens", 5}};
-  json more = {{"model", nullptr},       {"tools", json::array()},
-               {"functions", nullptr},   {"tool_choice", "none"},
-               {"modalities", {"text"}}, {"response_format", {{"type", "text"}}}};
+  json more = json::parse(R"({"model": null, "tools": [], "functions": null, "tool_choice": "none",
+                              "modalities": ["text"], "response_format": {"type": "text"}})");
   for (const char* const name :
        {"user", "metadata", "store", "service_tier", "parallel_tool_calls", "prompt_cache_key",
         "reasoning_effort", "safety_identifier", "verbosity"}) {

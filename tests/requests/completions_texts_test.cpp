@@ -15,8 +15,6 @@ namespace gpt2::test::requests_completions_texts_test {
 
 namespace {
 
-Door of_stories() { return {stories()}; }
-
 json choices(const json& body, const Door& door = {}) {
   const json found = answer("completions", body, door);
   CAPTURE(body.dump().substr(0, 300), found);

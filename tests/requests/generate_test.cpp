@@ -13,8 +13,6 @@ namespace gpt2::test::requests_generate_test {
 
 namespace {
 
-Door of_stories() { return {stories()}; }
-
 // The only record of an answer.
 json record(const json& body, const Door& door = {}) {
   const json found = answer("generate", body, door);

@@ -11,7 +11,6 @@ namespace gpt2::test::requests_inspect_test {
 
 namespace {
 
-Door of_stories() { return {stories()}; }
 const std::string kText = "The cat sat. The cat";
 
 json report(const json& more = json::object(), const Door& door = of_stories()) {

@@ -8,8 +8,6 @@ namespace gpt2::test::requests_responses_test {
 
 namespace {
 
-Door of_stories() { return {stories()}; }
-
 // Checks a response, and returns its message.
 json message_of(const json& response) {
   check_shape(response,
@@ -50,19 +48,12 @@ TEST_CASE("a response is the message that a chat has") {
 }
 
 TEST_CASE("instructions, messages and their parts are the messages of a chat") {
-  const json body = {
-      {"instructions", "Be kind."},
-      {"input",
-       {{{"role", "user"}, {"content", "Hi"}},
-        {{"type", "message"},
-         {"id", "msg_1"},
-         {"status", "completed"},
-         {"role", "assistant"},
-         {"content", {{{"type", "output_text"}, {"text", "Oh"}, {"annotations", json::array()}}}}},
-        {{"role", "user"}, {"content", {{{"type", "input_text"}, {"text", "Who?"}}}}}}},
-      {"temperature", 0},
-      {"top_p", 1},
-      {"stop", " think"}};
+  const json body = json::parse(R"({
+    "instructions": "Be kind.", "temperature": 0, "top_p": 1, "stop": " think",
+    "input": [{"role": "user", "content": "Hi"},
+              {"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
+               "content": [{"type": "output_text", "text": "Oh", "annotations": []}]},
+              {"role": "user", "content": [{"type": "input_text", "text": "Who?"}]}]})");
   const json found = answer("responses", body, of_stories());
   const json expected =
       answer("completions",
@@ -75,12 +66,9 @@ TEST_CASE("instructions, messages and their parts are the messages of a chat") {
   CHECK(found["usage"]["output_tokens"] == expected["usage"]["completion_tokens"]);
   CHECK(found["status"] == "completed");
   CHECK(found["incomplete_details"].is_null());
-  json more = {{"text", {{"format", {{"type", "text"}}}, {"verbosity", "low"}}},
-               {"truncation", "disabled"},
-               {"background", false},
-               {"include", json::array()},
-               {"previous_response_id", nullptr},
-               {"tools", json::array()}};
+  json more = json::parse(R"({"text": {"format": {"type": "text"}, "verbosity": "low"},
+    "truncation": "disabled", "background": false, "include": [], "previous_response_id": null,
+    "tools": []})");
   for (const char* const name : {"user", "metadata", "store", "service_tier", "parallel_tool_calls",
                                  "prompt_cache_key", "prompt_cache_retention", "reasoning",
                                  "safety_identifier", "stream_options", "max_tool_calls"}) {

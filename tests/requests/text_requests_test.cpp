@@ -13,7 +13,6 @@ namespace gpt2::test::requests_text_requests_test {
 
 namespace {
 
-Door of_stories() { return {stories()}; }
 const std::string kText =
     "Once upon a time there was a cat. The cat was very happy.\n"
     "One day, the cat saw a big dog. The dog said, \"Hello, cat!\"";

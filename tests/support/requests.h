@@ -40,6 +40,9 @@ struct Door {
   std::size_t max_choices = 128;
 };
 
+/// A door with the bundled model.
+[[nodiscard]] inline Door of_stories() { return {stories()}; }
+
 /// Requests that share a scheduler. The head of each answer is {"id": <prefix of the kind> + "1",
 /// "created": 5, "model": "m", "system_fingerprint": "f"}.
 class Asking {
