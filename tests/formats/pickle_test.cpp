@@ -151,10 +151,8 @@ TEST_CASE("what only code could make is an opaque value, whatever is put into it
     return describe(*Pickle(as_bytes(bytes), 0, "f").root);
   };
   const std::string object = py_global("a.b", "C");
-  for (const std::string& put :
-       {std::string(), std::string(")R"), std::string(")\x81"), std::string(")R)R"),
-        std::string(")R}b"), std::string(")RNb"), std::string(")R(K\1K\2u"), std::string(")RK\1a"),
-        std::string(")R(K\1K\2e"), std::string(")RNNs")}) {
+  for (const std::string put :
+       {"", ")R", ")\x81", ")R)R", ")R}b", ")RNb", ")R(K\1K\2u", ")RK\1a", ")R(K\1K\2e", ")RNNs"}) {
     CAPTURE(put);
     CHECK(root(object + put) == "an object of 'a.b.C'");
   }

@@ -193,17 +193,6 @@ class GenerateTest(ModelTest):
                 self.assert_same(model.generate("The cat", **model.generation_config),
                                  command("--json", "--hf-defaults", "-m", path, "The cat"))
 
-    def test_a_list_of_prompts_is_a_batch(self):
-        prompts = ["The cat", "One day,", [443, 452]]
-        texts = self.model.generate(prompts, max_new_tokens=20, seed=5)
-        for j, prompt in enumerate(prompts):
-            alone = self.model.generate(prompt, max_new_tokens=20, seed=5, sequence=j)
-            self.assertEqual((texts[j], texts[j].token_ids), (alone, alone.token_ids))
-        self.assertEqual(self.model.generate([]), [])
-        beams = dict(num_beams=3, num_return_sequences=2, max_new_tokens=5)
-        self.assertEqual(self.model.generate(prompts, **beams), [
-            text for prompt in prompts for text in self.model.generate(prompt, **beams)])
-
     def test_drafts_change_nothing(self):
         text = self.model.generate("Once", max_new_tokens=40, draft=self.model.convert("int4"))
         self.assertEqual(text, self.model.generate("Once", max_new_tokens=40))

@@ -213,7 +213,10 @@ class TokenizerTest(ModelTest):
         texts = self.model.generate("Once", n=2, max_new_tokens=4)
         self.assertEqual(texts, self.model.generate("Once", num_return_sequences=2,
                                                     max_new_tokens=4))
-        self.assertEqual(len(self.model.generate(["Once", "The"], n=2, max_new_tokens=1)), 4)
+        beams = dict(n=2, num_beams=2, max_new_tokens=3)
+        both = self.model.generate(["Once", "The"], **beams)
+        self.assertEqual(both[2:], self.model.generate("The", **beams))
+        self.assertEqual(self.model.generate([], n=2), [])
 
 
 main()

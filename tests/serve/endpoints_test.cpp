@@ -67,11 +67,16 @@ TEST_CASE("requests choose a model by its name; the first one is the default") {
   CHECK(first["choices"][0]["text"] == generated("Tom")[0]["text"]);
 }
 
-TEST_CASE("names of models: the last part of a path, or the one that is given") {
+TEST_CASE("names of models, a tokenizer that names no eos token, and a model without a tokenizer") {
   const TemporaryDirectory place;
-  const std::string path = (place.path() / "some" / "abc-model").string();
-  write_alphabet_model(path);
-  const TestServer named({"-m", path + "/", "-m", "a/b=" + path});
+  const auto path = place.path() / "some" / "abc-model", ids = place.path() / "ids";
+  for (const auto& model : {path, ids}) write_alphabet_model(model);
+  std::string vocabulary = read_bytes(path / "vocab.json");
+  vocabulary.replace(vocabulary.find("<|endoftext|>"), 13, "</s>");
+  place.write("some/abc-model/vocab.json", vocabulary);
+  for (const char* file : {"vocab.json", "merges.txt"}) std::filesystem::remove(ids / file);
+  const TestServer named(
+      {"-m", path.string() + "/", "-m", "a/b=" + path.string(), "-m", ids.string()});
   const json list = named.get("/v1/models").json();
   CHECK(list["data"][0]["id"] == "abc-model");
   CHECK(list["data"][1]["id"] == "a/b");
@@ -79,6 +84,11 @@ TEST_CASE("names of models: the last part of a path, or the one that is given") 
   CHECK(named.get("/v1/models/a%2Fb").status == 200);
   CHECK(named.get("/v1/models/a%2Fb%00c").status == 404);
   CHECK(named.get("/%00").status == 404);
+  CHECK(named.get("/tokenizer_info").json()["eos_token"] == "</s>");  // that of the config
+  json body = {{"model", "ids"}, {"prompt", {97, 98}}, {"max_tokens", 2}, {"temperature", 0}};
+  CHECK(named.post("/v1/completions", body).json()["choices"][0]["token_ids"] == json{99, 100});
+  body["prompt"] = "a";
+  CHECK(named.post("/v1/completions", body).status == 400);
 }
 
 TEST_CASE("paths and methods that nothing serves") {
@@ -133,28 +143,6 @@ TEST_CASE("what the tokenizer's files say, and a chat_template, which is not use
                    {"chat_template", "{{ messages }}"}});
   CHECK(other.get("/tokenizer_info").json() == expected);
   CHECK(other.get("/v1/models").json()["data"][0]["has_unused_chat_template"] == true);
-}
-
-TEST_CASE("the eos token is the config's if the tokenizer's files name none") {
-  const TemporaryDirectory directory;
-  write_alphabet_model(directory.path(), 64);
-  std::string vocabulary = read_bytes(directory.path() / "vocab.json");
-  vocabulary.replace(vocabulary.find("<|endoftext|>"), 13, "</s>");
-  directory.write("vocab.json", vocabulary);
-  const TestServer other({"-m", directory.path().string()});
-  CHECK(other.get("/tokenizer_info").json()["eos_token"] == "</s>");
-}
-
-TEST_CASE("a model without a tokenizer answers requests of token ids") {
-  const TemporaryDirectory directory;
-  write_alphabet_model(directory.path(), 64);
-  for (const char* file : {"vocab.json", "merges.txt"}) {
-    std::filesystem::remove(directory.path() / file);
-  }
-  const TestServer ids({"-m", directory.path().string()});
-  const json body = {{"prompt", {97, 98}}, {"max_tokens", 2}, {"temperature", 0}};
-  CHECK(ids.post("/v1/completions", body).json()["choices"][0]["token_ids"] == json{99, 100});
-  CHECK(ids.post("/v1/completions", {{"prompt", "a"}}).status == 400);
 }
 
 TEST_CASE("health and metrics") {

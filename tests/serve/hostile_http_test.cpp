@@ -84,27 +84,24 @@ TEST_CASE("what is not clearly one request of HTTP is refused, and nothing after
   requests.push_back(raw(many, ""));
   const std::string hidden = std::to_string(http_request("GET", "/health").size()) + "\r\n";
   for (const std::string& header :
-       {length(kBody) + length(kBody), length(kBody) + "Content-Length: 3\r\n",
-        "Content-Length: 3\r\n" + length(kBody), length(kBody) + kChunked,
-        std::string("Transfer-Encoding: identity\r\n"), std::string("Content-Length: -1\r\n"),
-        std::string("Content-Length: +5\r\n"), std::string("Content-Length: 5, 5\r\n"),
-        std::string("Content-Length: 0x10\r\n"), std::string("Content-Length: five\r\n"),
-        std::string("Content-Length: 99999999999999999999999\r\n")}) {
+       Words{length(kBody) + length(kBody), length(kBody) + "Content-Length: 3\r\n",
+             "Content-Length: 3\r\n" + length(kBody), length(kBody) + kChunked,
+             "Transfer-Encoding: identity\r\n", "Content-Length: -1\r\n", "Content-Length: +5\r\n",
+             "Content-Length: 5, 5\r\n", "Content-Length: 0x10\r\n", "Content-Length: five\r\n",
+             "Content-Length: 99999999999999999999999\r\n"}) {
     requests.push_back(raw(header, kBody));
   }
-  for (const std::string& sizes :
-       {std::string("zz\r\n{}"), std::string("-2\r\n{}"), std::string("ffffffffffffffffff\r\n{}"),
-        std::string("\r\n"), std::string("0x2\r\n{}"), std::string("2\r\n{}xx")}) {
+  for (const std::string& sizes : Words{"zz\r\n{}", "-2\r\n{}", "ffffffffffffffffff\r\n{}", "\r\n",
+                                        "0x2\r\n{}", "2\r\n{}xx"}) {
     requests.push_back(raw(kChunked, sizes + "\r\n0\r\n\r\n"));
   }
   requests.push_back(raw(kChunked, std::string(100000, '0')));
   // What follows these is the body to a proxy, and a request to a server that overlooks them.
   for (const std::string& header :
-       {"Content-Length : " + hidden, "Content-Length:\r\n " + hidden,
-        std::string("Transfer-Encoding:\r\n chunked\r\n"),
-        std::string("Transfer-Encoding\t: chunked\r\n"), "Content-Length\x0b: " + hidden,
-        "X: a\rContent-Length: " + hidden, "X(y: a\r\nContent-Length: " + hidden,
-        std::string("Host: example.com\r\n")}) {
+       Words{"Content-Length : " + hidden, "Content-Length:\r\n " + hidden,
+             "Transfer-Encoding:\r\n chunked\r\n", "Transfer-Encoding\t: chunked\r\n",
+             "Content-Length\x0b: " + hidden, "X: a\rContent-Length: " + hidden,
+             "X(y: a\r\nContent-Length: " + hidden, "Host: example.com\r\n"}) {
     requests.push_back(raw(header, ""));
   }
   const std::string old = "POST /v1/completions HTTP/1.0\r\nConnection: keep-alive\r\n";
