@@ -95,14 +95,17 @@ TEST_CASE("bench tells in which order weights are read, if they are large enough
     CHECK(json["walks"].empty());
     return;
   }
-  REQUIRE(json["walks"].size() == 5);  // of c_attn, attn.c_proj, c_fc, mlp.c_proj and wte
+  // Of one row c_attn, attn.c_proj, c_fc, mlp.c_proj and wte, and of several rows wte.
+  REQUIRE(json["walks"].size() == 6);
+  std::size_t of_one_row = 0;
   for (const auto& row : json["walks"]) {
     CHECK(row["dtype"] == "f32");
     CHECK(row["k"].get<std::size_t>() * row["n"].get<std::size_t>() >= 256 * 256);
-    CHECK(row["single_row"] == true);
+    of_one_row += row["single_row"] == true ? 1 : 0;
     CHECK(row["walk"] != "");
     CHECK(row["gain"] > 0.0);
   }
+  CHECK(of_one_row == 5);
   CHECK(json_of_two_types()["walks"].empty());
 }
 
