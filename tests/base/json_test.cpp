@@ -39,6 +39,7 @@ TEST_CASE("parse_json names file, line and column where a text stops being JSON"
       {"", "invalid JSON at column 1: "},
       {"{\n", "invalid JSON at line 2, column 1: "},
       {"[1, 2", "at column 6"},
+      {"{\"\xc3\xa9\xc3\xa9\xc3\xa9t\" 1}", "at column 9"},  // in characters, as an editor counts
       {"[1e999]", "invalid JSON at column 6: number overflow parsing '1e999'"},
       {"\xef\xbb\xbf{}", "byte order mark"},
       {std::string("{}\0{}", 5), "NUL"},

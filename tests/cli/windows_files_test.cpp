@@ -68,16 +68,6 @@ TEST_CASE("batch answers the lines of a file from Windows, and can be resumed") 
   CHECK(texts({}, kMark + "{\"prompt\": \"ab\"}\r\n") == "cde|");
 }
 
-TEST_CASE("the column of an error counts the characters that an editor counts") {
-  // An e with an accent has two bytes, but is one character.
-  for (const std::string& line : {std::string("{\"text\" 1}"), kMark + "{\"text\" 1}",
-                                  std::string("{\"\xc3\xa9\xc3\xa9\xc3\xa9t\" 1}")}) {
-    const Outcome outcome =
-        run({"score", "--jsonl", "-m", alphabet_model()}, {.input = line + "\r\n"});
-    CHECK(outcome.out.find("invalid JSON at column 9") != std::string::npos);
-  }
-}
-
 TEST_CASE("a model may have an accent in its name, and a separator at its end") {
   const std::string name = "mod\xc3\xa8le \xc3\xa9t\xc3\xa9";
   const auto directory = place().path() / path_of(name);
