@@ -34,6 +34,26 @@ GenerationOptions greedy(std::size_t max_new_tokens) {
   return {.max_new_tokens = max_new_tokens, .sampling = {.temperature = 0.0f}};
 }
 
+// The text that the filter writes, and the number of the piece after which it stopped (0: never).
+struct Filtered {
+  std::string text;
+  std::size_t stopped_after = 0;
+};
+
+Filtered filtered(const std::vector<std::string>& stops, const std::vector<std::string>& pieces) {
+  StopFilter filter(stops);
+  Filtered outcome;
+  for (const std::string& piece : pieces) {
+    outcome.text += filter.write(piece);
+    if (filter.stopped()) {
+      outcome.stopped_after = static_cast<std::size_t>(&piece - pieces.data()) + 1;
+      return outcome;
+    }
+  }
+  outcome.text += filter.flush();
+  return outcome;
+}
+
 }  // namespace
 
 TEST_CASE("the bundled model writes what PyTorch writes with it") {
@@ -186,30 +206,6 @@ TEST_CASE("asking for no tokens is not an error, but a bad prompt or stop string
   CHECK_THROWS_AS(generate(session, tokenizer(), prompt, options, nullptr), Error);
   CHECK(session.position() == 0);
 }
-
-namespace {
-
-// The text that the filter writes, and the number of the piece after which it stopped (0: never).
-struct Filtered {
-  std::string text;
-  std::size_t stopped_after = 0;
-};
-
-Filtered filtered(const std::vector<std::string>& stops, const std::vector<std::string>& pieces) {
-  StopFilter filter(stops);
-  Filtered outcome;
-  for (const std::string& piece : pieces) {
-    outcome.text += filter.write(piece);
-    if (filter.stopped()) {
-      outcome.stopped_after = static_cast<std::size_t>(&piece - pieces.data()) + 1;
-      return outcome;
-    }
-  }
-  outcome.text += filter.flush();
-  return outcome;
-}
-
-}  // namespace
 
 TEST_CASE("hidden text is found by the filter and not written") {
   StopFilter filter({"b<x>c", "<stop>"});

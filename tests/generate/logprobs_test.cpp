@@ -60,6 +60,40 @@ GenerationResult write(GenerationOptions options, std::size_t top,
                   [&](std::string_view) { return ++calls < cancel_after; });
 }
 
+// Returns a model with n_positions 64 and vocab_size 211.
+Model tiny_model(WeightType dtype = WeightType::stored) {
+  return Model::load(std::filesystem::path(GPT2_TEST_DATA) / "oracle/cases/tiny_default",
+                     {.dtype = dtype});
+}
+
+// Returns -log p of window[first ...], computed in double from one token at a time.
+double naive_nll(const Model& model, std::span<const TokenId> window, std::size_t first) {
+  Session session(model);
+  double nll = 0.0;
+  for (std::size_t i = 0; i + 1 < window.size(); ++i) {
+    const std::span<const float> logits = session.forward(window.subspan(i, 1));
+    if (i + 1 < first) continue;
+    double sum = 0.0;
+    for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
+    nll += std::log(sum) - static_cast<double>(logits[static_cast<std::size_t>(window[i + 1])]);
+  }
+  return nll;
+}
+
+using Texts = std::vector<std::vector<TokenId>>;
+
+// A score whose windows have these numbers of tokens and sums of -log p.
+TextScore score_of(const std::vector<std::pair<std::size_t, double>>& windows) {
+  TextScore text;
+  text.tokens.resize(1);
+  for (const auto& [tokens, nll] : windows) {
+    const std::size_t first = text.tokens.size();
+    text.windows.push_back({first - 1, first, first + tokens, tokens + (first == 1), nll});
+    text.tokens.resize(first + tokens);
+  }
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE("log-probabilities and ranks are HuggingFace's") {
@@ -147,30 +181,6 @@ TEST_CASE("each generated token has the log-probability that the model's own log
   CHECK_FALSE(all_likeliest);
 }
 
-namespace {
-
-// Returns a model with n_positions 64 and vocab_size 211.
-Model tiny_model(WeightType dtype = WeightType::stored) {
-  return Model::load(std::filesystem::path(GPT2_TEST_DATA) / "oracle/cases/tiny_default",
-                     {.dtype = dtype});
-}
-
-// Returns -log p of window[first ...], computed in double from one token at a time.
-double naive_nll(const Model& model, std::span<const TokenId> window, std::size_t first) {
-  Session session(model);
-  double nll = 0.0;
-  for (std::size_t i = 0; i + 1 < window.size(); ++i) {
-    const std::span<const float> logits = session.forward(window.subspan(i, 1));
-    if (i + 1 < first) continue;
-    double sum = 0.0;
-    for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
-    nll += std::log(sum) - static_cast<double>(logits[static_cast<std::size_t>(window[i + 1])]);
-  }
-  return nll;
-}
-
-}  // namespace
-
 TEST_CASE("comparing two models window by window gives the same as the naive computation") {
   const Model a = tiny_model();
   const Model b = tiny_model(WeightType::int4);
@@ -207,24 +217,6 @@ TEST_CASE("comparing two models window by window gives the same as the naive com
   CHECK(result.change == Approx(std::exp(mean) - 1).margin(2e-6));
   CHECK(result.standard_error == Approx(std::exp(mean) * std::sqrt(variance)).margin(2e-6));
 }
-
-namespace {
-
-using Texts = std::vector<std::vector<TokenId>>;
-
-// A score whose windows have these numbers of tokens and sums of -log p.
-TextScore score_of(const std::vector<std::pair<std::size_t, double>>& windows) {
-  TextScore text;
-  text.tokens.resize(1);
-  for (const auto& [tokens, nll] : windows) {
-    const std::size_t first = text.tokens.size();
-    text.windows.push_back({first - 1, first, first + tokens, tokens + (first == 1), nll});
-    text.tokens.resize(first + tokens);
-  }
-  return text;
-}
-
-}  // namespace
 
 TEST_CASE("perplexities and their standard errors equal those computed by hand") {
   // S / N = 6 / 4 = 1.5. The means of the windows are 1 and 2; their variance is 0.5, and the mean

@@ -72,6 +72,54 @@ bool is_unscored(const TokenLogprob& token) {
   return std::isnan(token.logprob) && token.rank == 0 && token.top.empty();
 }
 
+// A model whose sizes are not multiples of any vector, with windows that take several passes.
+const Model& two_block_model() {
+  static const Model made = random_model({.vocab_size = 203,
+                                          .n_positions = 301,
+                                          .n_embd = 45,
+                                          .n_layer = 2,
+                                          .n_head = 5,
+                                          .n_inner = 97},
+                                         {});
+  return made;
+}
+
+// Many short texts, a long one of several windows, and texts of which nothing is scored.
+Texts odd_texts() {
+  Texts texts;
+  for (unsigned i = 0; i < 40; ++i) texts.push_back(random_tokens(two_block_model(), i % 13, i));
+  texts.push_back(random_tokens(two_block_model(), 800, 99));
+  for (unsigned i = 0; i < 10; ++i) {
+    texts.push_back(random_tokens(two_block_model(), 60 + i, 50 + i));
+  }
+  return texts;
+}
+
+// Contexts shorter and longer than a block of keys; none, one, a few and many choices, of one token
+// and of many; and one that fills the model's context.
+std::vector<ChoiceQuestion> odd_questions() {
+  std::vector<ChoiceQuestion> questions;
+  unsigned seed = 0;
+  const auto add = [&](std::size_t context, const std::vector<std::size_t>& choices) {
+    auto& question = questions.emplace_back();
+    question.context = random_tokens(two_block_model(), context, ++seed);
+    for (const std::size_t size : choices) {
+      question.choices.push_back(random_tokens(two_block_model(), size, ++seed));
+    }
+  };
+  add(1, {1, 2, 3});
+  add(20, {});
+  for (const std::size_t context : {2u, 31u, 255u, 256u, 257u}) add(context, {5, 1, 12, 1, 2});
+  add(1, {301, 300, 1});
+  add(301, {1, 1});
+  add(300, {2, 1, 2, 2});
+  add(17, std::vector<std::size_t>(300, 1));
+  add(250, std::vector<std::size_t>(100, 2));
+  add(40, {200, 150, 3, 180});
+  for (int i = 0; i < 30; ++i) add(9, {1, 4});
+  return questions;
+}
+
 }  // namespace
 
 TEST_CASE("windows and perplexities are those of HuggingFace's recipe, in its three forms") {
@@ -147,33 +195,6 @@ TEST_CASE("choices have HuggingFace's scores") {
   CHECK(entries >= 12);
 }
 
-namespace {
-
-// A model whose sizes are not multiples of any vector, with windows that take several passes.
-const Model& two_block_model() {
-  static const Model made = random_model({.vocab_size = 203,
-                                          .n_positions = 301,
-                                          .n_embd = 45,
-                                          .n_layer = 2,
-                                          .n_head = 5,
-                                          .n_inner = 97},
-                                         {});
-  return made;
-}
-
-// Many short texts, a long one of several windows, and texts of which nothing is scored.
-Texts odd_texts() {
-  Texts texts;
-  for (unsigned i = 0; i < 40; ++i) texts.push_back(random_tokens(two_block_model(), i % 13, i));
-  texts.push_back(random_tokens(two_block_model(), 800, 99));
-  for (unsigned i = 0; i < 10; ++i) {
-    texts.push_back(random_tokens(two_block_model(), 60 + i, 50 + i));
-  }
-  return texts;
-}
-
-}  // namespace
-
 TEST_CASE("a text has the same score in a batch and alone") {
   const Texts texts = odd_texts();
   const Engine engine(two_block_model(), {.threads = 2});
@@ -224,35 +245,6 @@ TEST_CASE("scores have the same bits for any number of threads and on every inst
   }
   force_isa(before);
 }
-
-namespace {
-
-// Contexts shorter and longer than a block of keys; none, one, a few and many choices, of one token
-// and of many; and one that fills the model's context.
-std::vector<ChoiceQuestion> odd_questions() {
-  std::vector<ChoiceQuestion> questions;
-  unsigned seed = 0;
-  const auto add = [&](std::size_t context, const std::vector<std::size_t>& choices) {
-    auto& question = questions.emplace_back();
-    question.context = random_tokens(two_block_model(), context, ++seed);
-    for (const std::size_t size : choices) {
-      question.choices.push_back(random_tokens(two_block_model(), size, ++seed));
-    }
-  };
-  add(1, {1, 2, 3});
-  add(20, {});
-  for (const std::size_t context : {2u, 31u, 255u, 256u, 257u}) add(context, {5, 1, 12, 1, 2});
-  add(1, {301, 300, 1});
-  add(301, {1, 1});
-  add(300, {2, 1, 2, 2});
-  add(17, std::vector<std::size_t>(300, 1));
-  add(250, std::vector<std::size_t>(100, 2));
-  add(40, {200, 150, 3, 180});
-  for (int i = 0; i < 30; ++i) add(9, {1, 4});
-  return questions;
-}
-
-}  // namespace
 
 TEST_CASE("a choice has the score that its tokens have in the whole text, whatever is beside it") {
   const Engine engine(two_block_model(), {.threads = 2});
