@@ -4,19 +4,17 @@ package's README makes, in Chromium: bundlers_test.py PACKAGE.tgz
 
 Installs typescript, vite, webpack and esbuild with npm."""
 
-import functools
-import http.server
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from browser import BROWSER, PageCase
+from server import QuietHandler, serve_folder
 
 PACKAGE = pathlib.Path(sys.argv.pop(1)).resolve()
 README = (ROOT / "src/web/npm/README.md").read_text()
@@ -57,10 +55,7 @@ export async function use(files: File[]): Promise<number> {
 """
 
 
-class Handler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
+class Handler(QuietHandler):
     def translate_path(self, path):
         models = path.startswith("/models/")
         return str(ROOT) + path if models else super().translate_path(path)
@@ -91,11 +86,7 @@ class BundlersTest(PageCase):
         assert done.returncode == 0, done.stdout
 
     def works(self, folder):
-        handler = functools.partial(Handler, directory=folder)
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        server = serve_folder(self, folder, Handler)
         self.browser.load(f"http://127.0.0.1:{server.server_port}/")
         self.assertEqual(self.browser.run("written"), [" upon a time"] * 2)
 

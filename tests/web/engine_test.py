@@ -5,9 +5,7 @@ SpiderMonkey (Firefox) and JavaScriptCore (WebKitGTK): engine_test.py SITE WASM 
 All are folders in the repository. The last two have one module each. A page runs the test and
 posts its answers to the server below."""
 
-import functools
 import glob
-import http.server
 import json
 import os
 import pathlib
@@ -16,12 +14,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from browser import BROWSER
+from server import QuietHandler, serve_folder
 
 SITE, WASM, RELAXED = (str(pathlib.Path(sys.argv.pop(1)).resolve().relative_to(ROOT))
                        for _ in range(3))
@@ -31,10 +29,7 @@ MINI_BROWSER = next(iter(glob.glob("/usr/lib/*/webkit2gtk-4.*/MiniBrowser")), No
 PAGE = b'<!doctype html><body><script type="module" src="/tests/web/engine.mjs"></script>'
 
 
-class Handler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
+class Handler(QuietHandler):
     def do_GET(self):
         self.server.paths.append(self.path.split("?")[0])
         if self.path.startswith("/engine"):
@@ -74,12 +69,8 @@ class EngineCase:
 
     @classmethod
     def setUpClass(cls):
-        handler = functools.partial(Handler, directory=ROOT)
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server = serve_folder(cls, ROOT, Handler)
         server.answers, server.paths = queue.Queue(), []
-        cls.addClassCleanup(server.server_close)
-        cls.addClassCleanup(server.shutdown)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
         folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         cls.addClassCleanup(folder.cleanup)
         folders = ",".join([SITE, *cls.modules])

@@ -4,17 +4,15 @@
 SITE is a folder in the repository. The server below has no special headers, and the site lies below
 a path. engine_test.py tests what needs no driver, in every engine."""
 
-import functools
-import http.server
 import json
 import pathlib
 import sys
-import threading
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from browser import BROWSER, PageCase
+from server import serve_folder
 
 SITE = pathlib.Path(sys.argv.pop(1)).resolve().relative_to(ROOT)
 TOOLS = """
@@ -39,21 +37,12 @@ var drop = (name, files) => {
 """
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
 @unittest.skipUnless(BROWSER, "there is no Chromium")
 class PageTest(PageCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        handler = functools.partial(Quiet, directory=ROOT)
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        cls.addClassCleanup(server.server_close)
-        cls.addClassCleanup(server.shutdown)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        server = serve_folder(cls, ROOT)
         cls.url = f"http://127.0.0.1:{server.server_port}/{SITE}/"
 
     def open(self, **settings):
