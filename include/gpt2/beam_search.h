@@ -60,14 +60,8 @@ struct BeamOptions {
 /// the step returns.
 /// The beams are in order, best first.
 struct BeamStep {
-  std::size_t new_tokens;                ///< new tokens of each beam so far: 1 in the first step
-  std::span<const TokenId> tokens;       ///< (num_beams): the new token of each beam
-  std::span<const std::size_t> parents;  ///< (num_beams): the beam of the last step that it
-                                         ///< continues
-
-  /// (num_beams): the sum of the processed log-probabilities. About -1e9 for a beam that does not
-  /// exist yet, which happens if the options leave fewer tokens than there are beams.
-  std::span<const float> scores;
+  std::size_t new_tokens;           ///< new tokens of each beam so far: 1 in the first step
+  std::span<const TokenId> tokens;  ///< (num_beams): the new token of each beam
 
   /// The new tokens of the beam with the highest sum. Empty if the search has ended.
   std::span<const TokenId> best;

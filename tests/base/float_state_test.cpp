@@ -5,6 +5,7 @@
 #include <cfenv>
 
 #include "base/hash.h"
+#include "generate/beams/beams.h"
 #include "gpt2/beam_search.h"
 #include "gpt2/generate.h"
 #include "gpt2/generation_config.h"
@@ -174,7 +175,8 @@ void add_beams(Results& results, const Engine& engine, std::span<const TokenId> 
   BeamSearchOptions options{.beams = {.num_beams = 4, .length_penalty = 0.7}, .max_new_tokens = 5};
   std::vector<float> sums;
   options.on_step = [&](const BeamStep& step) {
-    sums.insert(sums.end(), step.scores.begin(), step.scores.end());
+    const auto found = static_cast<const WholeBeamStep&>(step).sums;
+    sums.insert(sums.end(), found.begin(), found.end());
     return true;
   };
   const double score = beam_search(engine, prompt, options).front().score;

@@ -93,7 +93,7 @@ TEST_CASE("one answer for all instruction sets and threads") {
       std::iota(options.stop_tokens.begin(), options.stop_tokens.end(), 0);
       std::uint64_t hash = 0;
       options.on_step = [&](const BeamStep& step) {
-        hash = hash_floats(step.scores, hash);
+        hash = hash_floats(static_cast<const WholeBeamStep&>(step).sums, hash);
         return true;
       };
       const auto sequences = beam_search(Engine(model, {.threads = threads}), prompt, options);
@@ -129,7 +129,8 @@ TEST_CASE("a search can be watched and ended") {
     best.assign(step.best.begin(), step.best.end());
     CHECK(best.size() == steps);
     CHECK(best.back() == step.tokens.front());
-    CHECK(std::ranges::is_sorted(step.scores, std::greater<float>()));
+    const auto sums = static_cast<const WholeBeamStep&>(step).sums;
+    CHECK(std::ranges::is_sorted(sums, std::greater<float>()));
     return steps < 4;
   };
   const auto cancelled = beam_search(tiny(), kPrompt, options);

@@ -2,6 +2,7 @@
 // after each step, of every entry of decoding/beams.
 #include "gpt2/beam_search.h"
 
+#include "generate/beams/beams.h"
 #include "support/golden.h"
 #include "support/test.h"
 
@@ -42,11 +43,12 @@ BeamSearchOptions options_of(const nlohmann::json& arguments) {
 Search search(const Engine& engine, const nlohmann::json& entry) {
   Search found;
   BeamSearchOptions options = options_of(entry.at("generate"));
-  options.on_step = [&](const BeamStep& step) {
+  options.on_step = [&](const BeamStep& seen) {
+    const auto& step = static_cast<const WholeBeamStep&>(seen);
     Steps& steps = found.steps;
     steps.num_beams = step.tokens.size();
     steps.tokens.insert(steps.tokens.end(), step.tokens.begin(), step.tokens.end());
-    steps.scores.insert(steps.scores.end(), step.scores.begin(), step.scores.end());
+    steps.scores.insert(steps.scores.end(), step.sums.begin(), step.sums.end());
     for (const std::size_t parent : step.parents) {
       steps.parents.push_back(static_cast<double>(parent));
     }

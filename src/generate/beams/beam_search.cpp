@@ -158,7 +158,8 @@ bool BeamSearch::report() const {
     const auto highest = std::ranges::max_element(sums_) - sums_.begin();
     best = tokens_of(static_cast<std::size_t>(highest));
   }
-  return options_.on_step({new_tokens_, tokens_, parents_, sums_, best, logits_hash_});
+  return options_.on_step(
+      WholeBeamStep{{new_tokens_, tokens_, best, logits_hash_}, parents_, sums_});
 }
 
 // Ends the open beams, unless the search is done, and returns the best sequences.

@@ -43,6 +43,15 @@ class BeamSessions {
   std::vector<float> logits_;            // (num_beams, vocab_size): a row for each session
 };
 
+/// What on_step receives: a step with what only the search and its tests need.
+struct WholeBeamStep : BeamStep {
+  std::span<const std::size_t> parents;  ///< (num_beams): the beam of the last step that each one
+                                         ///< continues
+  /// (num_beams): the sum of the processed log-probabilities. About -1e9 for a beam that does not
+  /// exist yet, which happens if the options leave fewer tokens than there are beams.
+  std::span<const float> sums;
+};
+
 struct Candidate {
   float sum;         ///< the sum of the log-probabilities of the beam and the token
   std::size_t beam;  ///< the beam that it continues
