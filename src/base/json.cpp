@@ -134,12 +134,9 @@ void JsonFields::read(std::string_view key, std::size_t& value, std::size_t leas
                       std::size_t most) const {
   const json* const found = to_read(key);
   if (!found) return;
-  if (found->is_number_unsigned()) {
-    const auto number = found->get<std::uint64_t>();
-    value = static_cast<std::size_t>(number);
-    if (number >= least && number <= most) return;
-  }
-  refuse(key, concat("a whole number from ", least, " to ", most));
+  const auto number = whole_number(*found, least, most);
+  if (!number) refuse(key, concat("a whole number from ", least, " to ", most));
+  value = *number;
 }
 
 void JsonFields::read(std::string_view key, float& value, float most) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -60,6 +61,27 @@ struct JsonLimits {
 
 /// Returns the value in the form in which error messages show it: shortened and on one line.
 [[nodiscard]] std::string shown(const nlohmann::json& value);
+
+/// Returns accept(number) for the whole number that the value is, and false for any other value,
+/// such as 1.0. The number has 64 bits, with a sign if it is negative.
+template <class Accept>
+bool read_whole_number(const nlohmann::json& value, const Accept& accept) {
+  if (value.is_number_unsigned()) return accept(value.get<std::uint64_t>());
+  return value.is_number_integer() && accept(value.get<std::int64_t>());
+}
+
+/// Returns the whole number that the value is, unless it is outside of least to most.
+template <std::integral T = std::size_t>
+[[nodiscard]] std::optional<T> whole_number(const nlohmann::json& value,
+                                            T least = std::numeric_limits<T>::min(),
+                                            T most = std::numeric_limits<T>::max()) {
+  T found = 0;
+  const bool is_one = read_whole_number(value, [&](auto number) {
+    found = static_cast<T>(number);
+    return std::cmp_greater_equal(number, least) && std::cmp_less_equal(number, most);
+  });
+  return is_one ? std::optional(found) : std::nullopt;
+}
 
 /// Receives a JSON text event by event and builds its tree. A derived class can store large parts
 /// of a text in a form of its own: it overrides begin, key, scalar and end, which may throw, and

@@ -124,10 +124,11 @@ EmbedOptions embed_options_of(const char* text, const Config& config) {
   Members& members = options.members();
   EmbedOptions embed = {.pooling = static_cast<Pooling>(members.word("pooling", {"mean", "last"}))};
   if (const nlohmann::json* const layer = members.find("layer")) {
-    if (!layer->is_number_integer() || *layer > config.n_layer) {
+    const auto number = whole_number<std::int64_t>(*layer);
+    if (!number || std::cmp_greater(*number, config.n_layer)) {
       members.refuse("layer", concat("a whole number up to ", config.n_layer));
     }
-    embed.layer = layer_of(layer->get<std::int64_t>(), config);
+    embed.layer = layer_of(*number, config);
   }
   members.refuse_others();
   return embed;

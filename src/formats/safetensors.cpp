@@ -52,7 +52,7 @@ std::vector<std::size_t> read_numbers(const JsonFields& fields, const char* key)
   const json& list = fields.required_list(key);
   if (list.size() > kMaxRank) fail(fields.where(), key, " has more than ", kMaxRank, " numbers");
   for (const json& number : list) {
-    if (number.is_number_unsigned() && number.get<std::uint64_t>() <= SIZE_MAX) continue;
+    if (whole_number(number)) continue;
     fail(fields.where(), key, " holds ", shown(number), "; expected whole numbers up to ",
          SIZE_MAX);
   }

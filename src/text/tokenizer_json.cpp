@@ -315,10 +315,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 }  // namespace
 
 TokenId read_token_id(const json& value, std::string_view token, std::string_view where) {
-  if (value.is_number_unsigned()) {
-    const auto id = value.get<std::uint64_t>();
-    if (id < std::uint64_t{Vocabulary::kMaxTokens}) return static_cast<TokenId>(id);
-  }
+  if (const auto id = whole_number(value, 0, Vocabulary::kMaxTokens - 1)) return *id;
   fail(where, "the id of ", quote(token), " is ", shown(value), "; expected a number from 0 to ",
        Vocabulary::kMaxTokens - 1);
 }

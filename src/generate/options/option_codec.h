@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "base/json.h"
 #include "base/json_text.h"
 #include "base/names.h"
 #include "base/text.h"
@@ -81,11 +82,10 @@ struct OptionCodec<Number> {
   // 1e3 and 2.0 are whole numbers, too.
   static bool read(const nlohmann::json& from, const OptionRange& range, Number& value) {
     if (kIsWhole && from.is_number_integer()) {
-      // A negative seed of 64 bits is the unsigned one with the same bits.
-      const auto number = from.get<std::uint64_t>();
-      value = static_cast<Number>(number);
-      const bool is_negative = !from.is_number_unsigned() && from.get<std::int64_t>() < 0;
-      return is_negative ? range.contains(from.get<std::int64_t>()) : range.contains(number);
+      return read_whole_number(from, [&](auto number) {
+        value = static_cast<Number>(number);  // a negative seed is the one with the same bits
+        return range.contains(number);
+      });
     }
     if (!from.is_number()) return false;
     constexpr double kExact = 9007199254740992.0;  // up to here, a double holds every whole number

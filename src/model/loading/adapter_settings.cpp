@@ -243,8 +243,9 @@ std::vector<std::size_t> AdapterSettings::tokens_of(std::string_view path) const
     if (is_or_ends_in(path, module.key())) list = &*module;
   }
   for (const json& token : *list) {
-    if (!token.is_number_unsigned()) fail(where_, kKey, " has ", shown(token), "; expected an id");
-    tokens.push_back(token.get<std::size_t>());
+    const auto id = whole_number(token);
+    if (!id) fail(where_, kKey, " has ", shown(token), "; expected an id");
+    tokens.push_back(*id);
   }
   return tokens;
 }

@@ -65,9 +65,7 @@ void read_size(const JsonFields& fields, const char* key, const char* alias, std
 
 TokenId token_id(const JsonFields& fields, const char* key, const json& value) {
   using Limits = std::numeric_limits<TokenId>;
-  const bool is_one = value.is_number_integer() && value.get<double>() >= Limits::min() &&
-                      value.get<double>() <= Limits::max();
-  if (is_one) return value.get<TokenId>();
+  if (const auto id = whole_number<TokenId>(value)) return *id;
   fail(fields.where(), key, " is ", shown(value), "; expected a whole number from ", Limits::min(),
        " to ", Limits::max());
 }
