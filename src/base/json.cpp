@@ -123,11 +123,11 @@ const json* JsonFields::to_read(std::string_view key) const {
   return member != object_.end() && null_ == Null::refused ? &*member : find(key);
 }
 
-void JsonFields::read(std::string_view key, bool& value) const {
+std::optional<bool> JsonFields::flag(std::string_view key) const {
   const json* const found = to_read(key);
-  if (!found) return;
+  if (!found) return std::nullopt;
   if (!found->is_boolean()) refuse(key, "true or false");
-  value = found->get<bool>();
+  return found->get<bool>();
 }
 
 void JsonFields::read(std::string_view key, std::size_t& value, std::size_t least,
@@ -149,14 +149,17 @@ void JsonFields::read(std::string_view key, float& value, float most) const {
   value = static_cast<float>(number);
 }
 
-std::optional<std::string> JsonFields::string(std::string_view key) const {
-  return find(key) ? std::optional(required_string(key)) : std::nullopt;
+std::optional<std::string> JsonFields::string(std::string_view key, const char* expected) const {
+  const json* const found = find(key);
+  if (!found) return std::nullopt;
+  if (!found->is_string()) refuse(key, expected);
+  return found->get<std::string>();
 }
 
 std::string JsonFields::required_string(std::string_view key) const {
-  const json* const found = find(key);
-  if (!found || !found->is_string()) refuse(key, "a string");
-  return found->get<std::string>();
+  const auto found = string(key);
+  if (!found) refuse(key, "a string");
+  return *found;
 }
 
 const json& JsonFields::required_list(std::string_view key) const {

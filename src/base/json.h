@@ -135,8 +135,9 @@ class JsonTree : public nlohmann::json_sax<nlohmann::json> {
   nlohmann::json* member_ = nullptr;   // the member whose key was read last
 };
 
-/// Reads the members of a JSON object. If a member is not as expected, throws Error(invalid_file)
-/// with a message that names the member. Holds a reference to the object, which must outlive it.
+/// Reads the members of a JSON object. If a member is not as expected, refuse() throws an error
+/// that names it: of this class, which is for files, Error(invalid_file). Holds a reference to the
+/// object, which must outlive it.
 class JsonFields {
  public:
   /// Whether read() treats a member that is null as absent, or throws.
@@ -145,24 +146,28 @@ class JsonFields {
   /// `where` names the object in messages ("file: key"). Throws Error(invalid_file) unless `object`
   /// is a JSON object.
   JsonFields(const nlohmann::json& object, std::string where, Null null = Null::absent);
+  virtual ~JsonFields() = default;
 
   /// Returns the member, or nullptr if it is absent or null.
-  [[nodiscard]] const nlohmann::json* find(std::string_view key) const;
+  [[nodiscard]] virtual const nlohmann::json* find(std::string_view key) const;
 
-  /// If the member is absent, read() leaves `value` unchanged, and string() returns nothing. Both
-  /// throw if the member has another type or is out of range.
-  void read(std::string_view key, bool& value) const;
+  /// Return the member, or nothing if it is absent. Throw if it has another type.
+  [[nodiscard]] std::optional<bool> flag(std::string_view key) const;
+  [[nodiscard]] std::optional<std::string> string(std::string_view key,
+                                                  const char* expected = "a string") const;
+
+  /// Returns the member, or `value` if it is absent.
+  [[nodiscard]] bool flag(std::string_view key, bool value) const {
+    return flag(key).value_or(value);
+  }
+
+  /// Leave `value` unchanged if the member is absent. Throw if it has another type or is out of
+  /// range.
+  void read(std::string_view key, bool& value) const { value = flag(key, value); }
   void read(std::string_view key, std::size_t& value, std::size_t least = 0,
             std::size_t most = std::numeric_limits<std::size_t>::max()) const;
   void read(std::string_view key, float& value,
             float most = std::numeric_limits<float>::max()) const;
-  [[nodiscard]] std::optional<std::string> string(std::string_view key) const;
-
-  /// Returns the member, or `value` if it is absent.
-  [[nodiscard]] bool flag(std::string_view key, bool value) const {
-    read(key, value);
-    return value;
-  }
 
   /// These also throw if the member is absent or null.
   [[nodiscard]] std::string required_string(std::string_view key) const;
@@ -170,8 +175,10 @@ class JsonFields {
   [[nodiscard]] JsonFields required_object(std::string_view key) const;
 
   /// Throws Error(code) with the message "where: key is <found>; expected <expected>".
-  [[noreturn]] void refuse(std::string_view key, std::string_view expected,
-                           ErrorCode code = ErrorCode::invalid_file) const;
+  [[noreturn]] void refuse(std::string_view key, std::string_view expected, ErrorCode code) const;
+  [[noreturn]] virtual void refuse(std::string_view key, std::string_view expected) const {
+    refuse(key, expected, ErrorCode::invalid_file);
+  }
 
   /// The same with the code unsupported, unless `holds`.
   void expect(bool holds, std::string_view key, std::string_view expected) const {

@@ -32,8 +32,8 @@ constexpr NamePair kReplacements[] = {{"max_new_tokens", "max_length"},
 
 // Calls visit(name) for the name of the table and then for the other names.
 template <class Visitor>
-void for_each_name(const std::string& name, const Visitor& visit) {
-  visit(name);
+void for_each_name(std::string_view name, const Visitor& visit) {
+  visit(std::string(name));
   for (const NamePair& names : kOtherNames) {
     if (names.name == name) visit(std::string(names.other));
   }
@@ -97,56 +97,48 @@ Members Members::of_request(const json& request, const json& defaults) {
   return members;
 }
 
-const json* Members::find(const std::string& name) {
-  if (has(name)) return &object_[*written(name)];
+const json* Members::find(std::string_view name) const {
+  if (has(name)) return &object()[*written(name)];
   const auto by_default = defaults_.root.find(name);
   return by_default == defaults_.root.end() ? nullptr : &*by_default;
 }
 
-std::optional<std::string> Members::written(const std::string& name) const {
+std::optional<std::string> Members::written(std::string_view name) const {
   std::optional<std::string> found;
   for_each_name(name, [&](const std::string& one) {
-    if (!object_.contains(one) || object_[one].is_null()) return;
+    if (JsonFields::find(one) == nullptr) return;
     if (found) {
-      throw RequestError(concat(path_, one, ": \"", *found, "\" says the same: remove one of them"),
-                         path_ + one);
+      reject_member(where() + one, "\"", *found, "\" says the same: remove one of them");
     }
     found = one;
   });
   return found;
 }
 
-bool Members::has(const std::string& name) {
+bool Members::has(std::string_view name) const {
   for_each_name(name, [&](const std::string& one) { known_.insert(one); });
   return written(name).has_value();
 }
 
-std::string Members::name(const std::string& name) const {
-  return path_ + written(name).value_or(name);
+std::string Members::name(std::string_view name) const {
+  return where() + written(name).value_or(std::string(name));
 }
 
-const json& Members::need(const std::string& name) {
+const json& Members::need(std::string_view name) const {
   const json* const value = find(name);
   if (value != nullptr) return *value;
-  const std::string path = path_ + name;
+  const std::string path = concat(where(), name);
   throw RequestError(concat("expected \"", path, "\", found ",
-                            object_.contains(name) ? "null" : names_of(object_)),
+                            object().contains(name) ? "null" : names_of(object())),
                      path, RequestError::kMissing);
 }
 
-void Members::refuse(const std::string& name, const std::string& expected) {
+void Members::refuse(std::string_view name, std::string_view expected) const {
   reject(name, "expected ", expected, ", found ", find(name)->dump(-1, ' ', true).substr(0, 60));
 }
 
-std::optional<std::string> Members::text(const std::string& name) {
-  const json* const value = find(name);
-  if (value == nullptr) return std::nullopt;
-  if (!value->is_string()) refuse(name, "a text");
-  return value->get<std::string>();
-}
-
-std::optional<std::size_t> Members::count(const std::string& name, std::size_t min,
-                                          std::size_t max) {
+std::optional<std::size_t> Members::count(std::string_view name, std::size_t min,
+                                          std::size_t max) const {
   const json* const value = find(name);
   if (value == nullptr) return std::nullopt;
   const OptionRange range = {static_cast<double>(min), static_cast<double>(max)};
@@ -155,14 +147,8 @@ std::optional<std::size_t> Members::count(const std::string& name, std::size_t m
   return count;
 }
 
-std::optional<bool> Members::flag(const std::string& name) {
-  const json* const value = find(name);
-  if (value == nullptr) return std::nullopt;
-  if (!value->is_boolean()) refuse(name, "true or false");
-  return value->get<bool>();
-}
-
-std::size_t Members::word(const std::string& name, std::initializer_list<std::string_view> words) {
+std::size_t Members::word(std::string_view name,
+                          std::initializer_list<std::string_view> words) const {
   const std::optional<std::string> given = text(name);
   if (!given) return 0;
   std::string expected;
@@ -174,9 +160,9 @@ std::size_t Members::word(const std::string& name, std::initializer_list<std::st
 }
 
 void Members::refuse_others() const {
-  for (const auto& [name, value] : object_.items()) {
+  for (const auto& [name, value] : object().items()) {
     if (known_.contains(name) || value.is_null()) continue;
-    const std::string path = path_ + name;
+    const std::string path = where() + name;
     throw RequestError(concat("unknown key ", quote(path), ": remove it"),
                        path.substr(0, place_to_cut(path, 200)), RequestError::kUnknown);
   }

@@ -60,12 +60,12 @@ void merge_request(nlohmann::json& defaults, const nlohmann::json& over);
 /// read. A member of a request may have one of its other names, such as "max_tokens" for
 /// "max_new_tokens"; readers know only the name of the table, and messages name the member as the
 /// request wrote it.
-class Members {
+class Members final : public JsonFields {
  public:
   /// `path` stands before the names of members in messages, such as "messages[0].". REQUIRES: the
   /// object outlives it.
   explicit Members(const nlohmann::json& object, std::string path = "")
-      : object_(object), path_(std::move(path)) {}
+      : JsonFields(object, std::move(path)) {}
 
   /// The members of a request, and an object with the defaults of what it does not set.
   [[nodiscard]] static Members of_request(const nlohmann::json& request,
@@ -73,36 +73,37 @@ class Members {
 
   /// Returns the member or, if the object does not have it, its default. Returns nullptr if there
   /// is neither; a null is absent. Throws RequestError if the object has it by two of its names.
-  [[nodiscard]] const nlohmann::json* find(const std::string& name);
+  [[nodiscard]] const nlohmann::json* find(std::string_view name) const override;
 
   /// Whether the object itself has the member, and it is not null. Throws what find() throws.
-  [[nodiscard]] bool has(const std::string& name);
+  [[nodiscard]] bool has(std::string_view name) const;
 
   /// Returns the member. Throws RequestError if it is absent or null.
-  [[nodiscard]] const nlohmann::json& need(const std::string& name);
+  [[nodiscard]] const nlohmann::json& need(std::string_view name) const;
 
   /// Returns the name of a member in messages: after the path, as the object has it.
-  [[nodiscard]] std::string name(const std::string& name) const;
+  [[nodiscard]] std::string name(std::string_view name) const;
 
   /// Throws RequestError: "name: <text>".
   template <class... Parts>
-  [[noreturn]] void reject(const std::string& member, const Parts&... text) const {
+  [[noreturn]] void reject(std::string_view member, const Parts&... text) const {
     reject_member(name(member), text...);
   }
 
   /// Throws RequestError: "name: expected <expected>, found <value>".
-  [[noreturn]] void refuse(const std::string& name, const std::string& expected);
+  [[noreturn]] void refuse(std::string_view name, std::string_view expected) const override;
 
   /// Return the member, or nothing if it is absent. Throw RequestError for a value of another type.
-  [[nodiscard]] std::optional<std::string> text(const std::string& name);
-  [[nodiscard]] std::optional<std::size_t> count(const std::string& name, std::size_t min,
-                                                 std::size_t max);
-  [[nodiscard]] std::optional<bool> flag(const std::string& name);
+  [[nodiscard]] std::optional<std::string> text(std::string_view name) const {
+    return string(name, "a text");
+  }
+  [[nodiscard]] std::optional<std::size_t> count(std::string_view name, std::size_t min,
+                                                 std::size_t max) const;
 
   /// Returns the index of the word that the member is, or 0, that of the default, if it is absent.
   /// Throws RequestError for any other value.
-  [[nodiscard]] std::size_t word(const std::string& name,
-                                 std::initializer_list<std::string_view> words);
+  [[nodiscard]] std::size_t word(std::string_view name,
+                                 std::initializer_list<std::string_view> words) const;
 
   /// Accepts these members, whatever their values are.
   void ignore(std::initializer_list<const char*> names) {
@@ -114,12 +115,10 @@ class Members {
 
  private:
   // Returns the name by which the object has the member. Throws RequestError if there are two.
-  [[nodiscard]] std::optional<std::string> written(const std::string& name) const;
+  [[nodiscard]] std::optional<std::string> written(std::string_view name) const;
 
-  const nlohmann::json& object_;
   JsonDocument<nlohmann::json> defaults_;  // without what the object replaces
-  const std::string path_;
-  std::set<std::string> known_;
+  mutable std::set<std::string> known_;    // the members that have been read
 };
 
 }  // namespace gpt2
