@@ -74,11 +74,11 @@ StoredTensor read_tensor(std::string_view name, const Value& value, std::string_
   return tensor;
 }
 
-// Returns the members of a dict whose keys are strings. Throws if a key appears twice, because
+// Returns the entries of a dict whose keys are strings. Throws if a key appears twice, because
 // Python would silently keep only the last value.
-using Members = std::vector<std::pair<std::string_view, const Value*>>;
-Members members_of(const Value& dict, std::string_view where) {
-  Members members;
+using Entries = std::vector<std::pair<std::string_view, const Value*>>;
+Entries entries_of(const Value& dict, std::string_view where) {
+  Entries entries;
   std::set<std::string_view> keys;
   for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {
     const Value& key = *dict.items[i];
@@ -86,9 +86,9 @@ Members members_of(const Value& dict, std::string_view where) {
     if (!keys.insert(key.text).second) {
       fail(where, "key ", quote(key.text), " appears twice in one dict");
     }
-    members.emplace_back(key.text, dict.items[i + 1]);
+    entries.emplace_back(key.text, dict.items[i + 1]);
   }
-  return members;
+  return entries;
 }
 
 const Value* find_dict(const Value& root, std::string_view key) {
@@ -98,7 +98,7 @@ const Value* find_dict(const Value& root, std::string_view key) {
 
 ModelArgs read_model_args(const Value& args, std::string_view where) {
   ModelArgs result;
-  for (const auto& [name, value] : members_of(args, where)) {
+  for (const auto& [name, value] : entries_of(args, where)) {
     const bool is_number = value->kind == Kind::integer || value->kind == Kind::boolean;
     if (is_number) result.emplace(name, value->integer);
   }
@@ -117,16 +117,16 @@ const Value* find_model_args(const Value& root) {
   return is_config ? state : nullptr;
 }
 
-[[noreturn]] void fail_without_tensors(const Members& members, std::string_view where) {
+[[noreturn]] void fail_without_tensors(const Entries& entries, std::string_view where) {
   constexpr std::size_t kShown = 5;
   std::string shown;
-  for (std::size_t i = 0; i < std::min(members.size(), kShown); ++i) {
-    const auto& [key, value] = members[i];
+  for (std::size_t i = 0; i < std::min(entries.size(), kShown); ++i) {
+    const auto& [key, value] = entries[i];
     shown += (i ? ", " : "") + quote(key);
     if (value->kind == Kind::opaque) shown += concat(" (", describe(*value), ")");
   }
   fail(where, "holds a dict without tensors; its keys: ", shown,
-       members.size() > kShown ? ", ..." : "");
+       entries.size() > kShown ? ", ..." : "");
 }
 
 // Throws for an object in the place of a weight, which only code could make.
@@ -175,12 +175,12 @@ StateDict read_state_dict(const Value& root, std::string_view where) {
     if (!dict) dict = find_dict(root, key);
   }
   if (dict) {
-    for (const auto& [name, value] : members_of(root, where)) {
+    for (const auto& [name, value] : entries_of(root, where)) {
       if (value != dict && value != args) state.ignored.emplace_back(name);
     }
   }
-  const Members members = members_of(dict ? *dict : root, where);
-  for (const auto& [name, value] : members) {
+  const Entries entries = entries_of(dict ? *dict : root, where);
+  for (const auto& [name, value] : entries) {
     if (value->kind != Kind::tensor) {
       refuse_weight(name, *value, where);
       state.ignored.emplace_back(name);
@@ -189,7 +189,7 @@ StateDict read_state_dict(const Value& root, std::string_view where) {
     if (state.tensors.size() == kMaxTensors) fail(where, "more than ", kMaxTensors, " tensors");
     state.tensors.push_back(read_tensor(name, *value, where));
   }
-  if (state.tensors.empty()) fail_without_tensors(members, where);
+  if (state.tensors.empty()) fail_without_tensors(entries, where);
   return state;
 }
 

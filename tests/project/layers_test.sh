@@ -6,7 +6,7 @@
 #   - one file of the library starts threads, and only that one has OpenMP's directives; another
 #     finds out how many it may start. Two files of the command start one more thread each;
 #   - a header or a macro of an operating system occurs only in a source for that system, such as
-#     files_linux.cpp. Exceptions are src/serve and editor.cpp, which other systems do not have;
+#     system_linux.cpp. Exceptions are src/serve and editor.cpp, which other systems do not have;
 #   - nothing takes exp, log and the like from the C library;
 #   - the C interface, the command, the server and the web include public headers, their own, requests
 #     and base, and the command the table of options and the tasks of scoring; the web quantizes

@@ -1,9 +1,9 @@
 # What differs between operating systems is in sources whose names end in _SYSTEM.cpp, for example
-# src/base/system/files_linux.cpp. This is the only place that chooses among them.
+# src/base/system/system_linux.cpp. This is the only place that chooses among them.
 set(gpt2_system_libraries "")
 if(WIN32)
   set(gpt2_systems windows)
-  set(gpt2_system_libraries synchronization)  # for threads_windows.cpp
+  set(gpt2_system_libraries synchronization)  # for system_windows.cpp
 elseif(EMSCRIPTEN)
   set(gpt2_systems web)
 elseif(APPLE)

@@ -55,8 +55,8 @@ void write_file(const fs::path& to, Bytes content) {
 }
 
 template <class Json>
-void write_json(const fs::path& to, const Json& json) {
-  write_file(to, bytes_of_text(json.dump(2) + '\n'));
+void write_json(const fs::path& to, const Json& tree) {
+  write_file(to, bytes_of_text(tree.dump(2) + '\n'));
 }
 
 void write_config(const fs::path& to, const Config& config, WeightType type) {

@@ -1,14 +1,26 @@
-#include "base/system/machine.h"
-
+#include <dlfcn.h>
+#include <mach-o/dyld.h>
 #include <mach/mach.h>
 #include <sys/sysctl.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <system_error>
 
+#include "base/system/files.h"
+#include "base/system/machine.h"
+#include "base/system/process.h"
+#include "base/system/threads.h"
 #include "gpt2/runtime.h"
 
 namespace gpt2 {
+
+// -- files.h
+
+void allow_large_pages(void*, std::size_t) noexcept {}  // pages have 16 KiB, or the system decides
+
+// -- machine.h
 
 CpuSet cpus_of_thread() noexcept { return {}; }  // the system binds no thread to a CPU
 
@@ -41,5 +53,32 @@ std::size_t available_memory() {
   if (result != KERN_SUCCESS) return SIZE_MAX;
   return (std::size_t{statistics.free_count} + statistics.inactive_count) * vm_page_size;
 }
+
+// -- process.h
+
+// The system gives the path as the program was started, which may lead over links (dyld(3)).
+std::filesystem::path program_file() {
+  std::uint32_t size = 0;
+  _NSGetExecutablePath(nullptr, &size);
+  std::string path(size, '\0');
+  if (_NSGetExecutablePath(path.data(), &size) != 0) return {};
+  std::error_code error;
+  return std::filesystem::canonical(path.c_str(), error);
+}
+
+std::filesystem::path library_file() {
+  Dl_info library{};
+  std::error_code error;
+  if (dladdr(&kHomeVariable, &library) == 0) return {};
+  return std::filesystem::canonical(library.dli_fname, error);
+}
+
+const BuiltInFile* find_built_in(const std::filesystem::path&) { return nullptr; }
+
+// -- threads.h
+
+// The system allows a process thousands of threads, and takes memory for the stack of a thread only
+// when the thread uses it.
+int spare_threads(int wanted) noexcept { return wanted; }
 
 }  // namespace gpt2

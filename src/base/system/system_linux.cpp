@@ -1,26 +1,39 @@
-#include "base/system/machine.h"
-
+#include <dlfcn.h>
 #include <sched.h>
-
-#if defined(__x86_64__)
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#elif defined(__aarch64__)
-#include <sys/auxv.h>
-#endif
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <limits>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/system/files.h"
+#include "base/system/machine.h"
+#include "base/system/process.h"
 #include "gpt2/runtime.h"
 
+// Its address is null if the program does not define it.
+extern "C" [[gnu::weak, gnu::visibility("hidden")]] const gpt2::BuiltInFile gpt2_built_in_files[];
+
 namespace gpt2 {
+
+// -- files.h
+
+void allow_large_pages(void* begin, std::size_t bytes) noexcept {
+  madvise(begin, bytes, MADV_HUGEPAGE);
+}
+
+// -- machine.h
+
 namespace {
 
 // Returns the directories of the control groups of this process that have `controller`, such as
@@ -141,6 +154,40 @@ std::size_t available_memory() {
          free_in_group(group + "/memory.limit_in_bytes", group + "/memory.usage_in_bytes")});
   }
   return least;
+}
+
+// -- process.h
+
+namespace {
+
+std::filesystem::path find_library_file() {
+  constexpr std::uintptr_t kMaxHeaders = 4096;
+  Dl_info library{};
+  if (dladdr(&kHomeVariable, &library) == 0) return {};
+  // The program headers are at the beginning of a file. If they are those of the program, the name
+  // is argv[0], which may be anything.
+  const auto begin = reinterpret_cast<std::uintptr_t>(library.dli_fbase);
+  if (getauxval(AT_PHDR) - begin < kMaxHeaders) return {};
+  std::error_code error;
+  return std::filesystem::canonical(library.dli_fname, error);
+}
+
+// Found when the library is loaded, because its name may be relative to the working directory.
+const std::filesystem::path kLibraryFile = find_library_file();
+
+}  // namespace
+
+std::filesystem::path program_file() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error);
+}
+
+std::filesystem::path library_file() { return kLibraryFile; }
+
+const BuiltInFile* find_built_in(const std::filesystem::path& path) {
+  const BuiltInFile* file = gpt2_built_in_files;
+  while (file != nullptr && file->path != nullptr && path != file->path) ++file;
+  return file != nullptr && file->path != nullptr ? file : nullptr;
 }
 
 }  // namespace gpt2

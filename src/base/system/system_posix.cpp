@@ -1,16 +1,23 @@
-#include "base/system/files.h"
-
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 
 #include "base/paths.h"
+#include "base/system/files.h"
+#include "base/system/process.h"
+#include "base/system/threads.h"
 
 namespace gpt2 {
+
+// -- files.h
+
 namespace {
 
 [[noreturn]] void fail_with_errno(const char* what) {
@@ -59,5 +66,69 @@ void drop_mapped_pages(const void* begin, std::size_t bytes) noexcept {
 }
 
 std::filesystem::path path_of(std::string_view text) { return text; }
+
+// -- process.h
+
+int process_id() noexcept { return getpid(); }
+
+bool fill_with_random(std::span<std::byte> bytes) noexcept {
+  return getentropy(bytes.data(), bytes.size()) == 0;
+}
+
+const char* const kHomeVariable = "HOME";
+
+std::filesystem::path path_in_environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::filesystem::path home_directory() { return path_in_environment(kHomeVariable); }
+
+// -- threads.h
+
+void wait_while(const std::atomic<int>& number, int old) noexcept {
+  number.wait(old, std::memory_order_acquire);
+}
+
+void wake_one(std::atomic<int>& number) noexcept { number.notify_one(); }
+void wake_all(std::atomic<int>& number) noexcept { number.notify_all(); }
+
+namespace {
+
+// Blocks signals in this thread as long as the object lives. Threads that are started meanwhile
+// inherit this.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t signals;
+    sigfillset(&signals);
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGPROF}) {
+      sigdelset(&signals, signal);
+    }
+    pthread_sigmask(SIG_BLOCK, &signals, &callers_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &callers_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t callers_;
+};
+
+}  // namespace
+
+void start_without_signals(const std::function<void()>& start) {
+  const SignalsBlocked blocked;
+  start();
+}
+
+void set_default_float_state() noexcept { std::fesetenv(FE_DFL_ENV); }
+
+DefaultFloatState::DefaultFloatState() noexcept {
+  std::fegetenv(&callers_);
+  std::fesetenv(FE_DFL_ENV);
+}
+
+DefaultFloatState::~DefaultFloatState() { std::fesetenv(&callers_); }
 
 }  // namespace gpt2
