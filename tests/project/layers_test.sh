@@ -174,8 +174,8 @@ plant 'belongs in a source for one system' src/base/system/files.h '#include <wi
 plant 'belongs in a source for one system' src/model/block.h '#ifdef _WIN32'
 plant 'give the same bits on every machine' src/generate/score/score.cpp 'double x = std::exp(1.0);'
 plant 'cli must not include model/block.h' src/cli/model.h '#include "model/block.h"'
-plant 'read must not include requests/answer' src/requests/read/tokens.h '#include "requests/answer/chat.h"'
-plant 'answer must not include requests/run' src/requests/answer/chat.h '#include "requests/run/run.h"'
+plant 'read must not include requests/answer' src/requests/read/tokens.h '#include "requests/answer/completion.h"'
+plant 'answer must not include requests/run' src/requests/answer/completion.h '#include "requests/run/run.h"'
 plant 'c_api must not include tensor/matrix.h' src/c_api/guard.h '#include "tensor/matrix.h"'
 mapfile -t many < <(yes 'int x;' | head -n "$max_file")
 plant ' lines' src/tensor/matrix.h "${many[@]}"

@@ -4,7 +4,7 @@
 
 #include "gpt2/embed.h"
 #include "gpt2/score.h"
-#include "requests/answer/logprobs.h"
+#include "requests/answer/numbers.h"
 #include "support/openai.h"
 #include "support/requests.h"
 #include "support/test.h"

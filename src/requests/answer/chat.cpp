@@ -1,9 +1,7 @@
-#include "requests/answer/chat.h"
-
 #include <set>
-#include <span>
 #include <utility>
-#include <vector>
+
+#include "requests/answer/completion.h"
 
 namespace gpt2 {
 namespace {

@@ -13,11 +13,13 @@
 
 #include "gpt2/engine.h"
 #include "gpt2/generate.h"
-#include "requests/answer/logprobs.h"
+#include "requests/answer/numbers.h"
 #include "requests/read/completion_request.h"
 
 // The answers of OpenAI's completions API, as
-// https://platform.openai.com/docs/api-reference/completions documents them.
+// https://platform.openai.com/docs/api-reference/completions documents them, of its chat API
+// (https://platform.openai.com/docs/api-reference/chat) and of its responses API
+// (https://platform.openai.com/docs/api-reference/responses).
 
 namespace gpt2 {
 
@@ -99,6 +101,21 @@ class AnswerForm {
 [[nodiscard]] std::unique_ptr<AnswerForm> completion_form(AnswerHead head,
                                                           const std::optional<Tokenizer>& tokenizer,
                                                           const CompletionRequest& request);
+
+/// The same for the chat API. REQUIRES: there is a tokenizer.
+[[nodiscard]] std::unique_ptr<AnswerForm> chat_form(AnswerHead head,
+                                                    const std::optional<Tokenizer>& tokenizer,
+                                                    const CompletionRequest& request);
+
+/// Writes a response with one message. The parts of a stream are OpenAI's events, whose names are
+/// their "type". REQUIRES: there is a tokenizer.
+[[nodiscard]] std::unique_ptr<AnswerForm> responses_form(AnswerHead head,
+                                                         const std::optional<Tokenizer>& tokenizer,
+                                                         const CompletionRequest& request);
+
+/// Returns the text of an answer to a chat without the space between "Assistant:" and its first
+/// word.
+[[nodiscard]] std::string chat_content(const std::string& text);
 
 /// Returns {"prompt_tokens", "completion_tokens", "total_tokens"}.
 [[nodiscard]] Json usage_json(std::span<const CompletedPrompt> prompts);

@@ -7,7 +7,7 @@
 
 #include "gpt2/model.h"
 #include "gpt2/tokenizer.h"
-#include "requests/answer/logprobs.h"
+#include "requests/answer/numbers.h"
 #include "requests/read/text_requests.h"
 
 // The report of an inspection, as JSON or as a page for a browser.

@@ -1,17 +1,37 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "requests/answer/logprobs.h"
+#include "base/json_text.h"
+#include "gpt2/score.h"
+#include "gpt2/tokenizer.h"
 #include "requests/read/text_requests.h"
 
-// Answers that consist of numbers: scores, and vectors as OpenAI's embeddings API has them.
+// Answers that consist of numbers: log-probabilities, scores, and vectors as OpenAI's embeddings
+// API has them.
 
 namespace gpt2 {
+
+/// Returns {"id", "text", "logprob"}, without the text if there is no tokenizer.
+[[nodiscard]] Json likely_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
+                               float logprob);
+
+/// Returns the same with "rank" and "top", the likeliest tokens. If no token precedes the token and
+/// predicts it, the log-probability and the rank are null.
+[[nodiscard]] Json logprob_json(const std::optional<Tokenizer>& tokenizer, TokenId id,
+                                const TokenLogprob& score);
+
+/// Returns the logprob_json() of all tokens.
+[[nodiscard]] Json logprobs_json(const std::optional<Tokenizer>& tokenizer,
+                                 std::span<const TokenId> tokens,
+                                 std::span<const TokenLogprob> scores);
+
+/// Returns the bytes in base64, with padding (RFC 4648, section 4).
+[[nodiscard]] std::string base64(std::string_view bytes);
 
 /// Returns the perplexity_json() of all texts together and {"texts": [that of each, with
 /// "logprobs"]}, that of the only text, or {"best", "best_per_token", "choices": [{"tokens",

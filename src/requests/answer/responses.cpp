@@ -1,10 +1,6 @@
-#include "requests/answer/chat.h"
-
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
+
+#include "requests/answer/completion.h"
 
 namespace gpt2 {
 namespace {

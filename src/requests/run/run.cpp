@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "requests/answer/chat.h"
 #include "requests/answer/inspection.h"
 #include "requests/answer/numbers.h"
 #include "requests/answer/own_form.h"
