@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/file_source.h"
 #include "formats/model_files.h"
+#include "formats/pickle.h"
 #include "text/tokenizer_impl.h"
 
 namespace gpt2 {
@@ -21,6 +22,35 @@ constexpr std::pair<std::string_view, Family> kClasses[] = {
     {"CodeGenTokenizer", Family::gpt2},     {"GPT2Tokenizer", Family::gpt2},
     {"BertTokenizer", Family::bert},        {"T5Tokenizer", Family::t5},
     {"GPTSw3Tokenizer", Family::gpt_sw3}};
+
+// meta.pkl is a pickled dict, whose member itos has the character of each id. The tokenizer is a
+// BPE of characters without merges.
+void read_nanogpt_meta(std::span<const TextFile> files, const JsonPatch& patch,
+                       Tokenizer::Impl& tokenizer) {
+  const auto& [text, where] = files.front();
+  const Pickle pickle(std::as_bytes(std::span(text)), 0, where);
+  const Pickle::Value* const itos = pickle.root->find("itos");
+  if (itos == nullptr || itos->kind != Pickle::Kind::dict) {
+    fail(where, "no dict 'itos'; expected nanoGPT's characters by their ids");
+  }
+  JsonDocument<nlohmann::json> root;
+  nlohmann::json& model = root.root["model"];
+  model["type"] = "BPE";
+  model["vocab"] = nlohmann::json::object();
+  model["merges"] = nlohmann::json::array();
+  root.root["decoder"]["type"] = "Fuse";
+  for (std::size_t i = 0; i + 1 < itos->items.size(); i += 2) {
+    const Pickle::Value &id = *itos->items[i], &character = *itos->items[i + 1];
+    if (id.kind != Pickle::Kind::integer || character.kind != Pickle::Kind::text) {
+      fail(where, "itos has ", describe(id), " and ", describe(character),
+           "; expected an int and a string");
+    }
+    model["vocab"][std::string(character.text)] = id.integer;
+  }
+  const std::string tree = root.root.dump();
+  read_tokenizer_json(std::array{TextFile{tree, where}}, patch, tokenizer);
+  tokenizer.description = "characters of nanoGPT";
+}
 
 // The files that define a tokenizer, of which the first one that exists is read. A spiece.model
 // says how the texts for training were encoded, unlike a tokenizer.json that was made from it.

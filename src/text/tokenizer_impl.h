@@ -218,7 +218,7 @@ using JsonPatch = std::function<void(nlohmann::json& root)>;
 using TokenizerReader = void(std::span<const TextFile> files, const JsonPatch& patch,
                              Tokenizer::Impl& tokenizer);
 TokenizerReader read_tokenizer_json, read_sentencepiece_model, read_vocabulary,
-    read_bert_vocabulary, read_nanogpt_meta;
+    read_bert_vocabulary;
 
 /// Reads an AddedToken from the members that it has in files. Throws Error(invalid_file).
 [[nodiscard]] AddedToken read_added_token(const JsonFields& fields);
