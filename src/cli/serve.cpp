@@ -18,7 +18,6 @@
 #include "cli/terminal/console.h"
 #include "gpt2/runtime.h"
 #include "serve/server.h"
-#include "serve/tokenizer_info.h"
 
 namespace gpt2::cli {
 namespace {

@@ -241,7 +241,7 @@ class DownloadTest(unittest.TestCase):
         self.models["owner/tiny"] = {"config.json": b"{}"}
         self.refused("has no weights", "owner/tiny")
         self.assertEqual({seen[1].split("/")[-1] for seen in self.hub.seen}, weights | adapter)
-        chat = re.findall(r'"(\w+\.jinja)"', text("src/serve/tokenizer_info.cpp"))
+        chat = re.findall(r'"(\w+\.jinja)"', text("src/serve/served_model.cpp"))
         others = {*chat, "config.json", "generation_config.json"}
         all_files = tokenizers | weights | adapter | others
         self.models["owner/tiny"] = {name: b"x" for name in all_files | {"tf_model.h5"}}

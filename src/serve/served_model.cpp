@@ -1,6 +1,4 @@
-#include "serve/tokenizer_info.h"
-
-#include <string>
+#include "serve/served_model.h"
 
 #include "base/file_source.h"
 #include "base/json.h"
