@@ -3,7 +3,7 @@
 
 #include "base/names.h"
 #include "base/paths.h"
-#include "c_api/handles.h"
+#include "c_api/guard.h"
 #include "gpt2/generation_config.h"
 #include "gpt2/model.h"
 #include "gpt2/model_files.h"

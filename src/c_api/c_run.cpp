@@ -4,7 +4,7 @@
 
 #include "base/set_while_alive.h"
 #include "base/share.h"
-#include "c_api/handles.h"
+#include "c_api/guard.h"
 #include "gpt2/option_fields.h"
 #include "gpt2/sampler.h"
 #include "requests/read/options.h"

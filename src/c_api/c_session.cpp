@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/paths.h"
-#include "c_api/handles.h"
+#include "c_api/guard.h"
 #include "gpt2/embed.h"
 #include "gpt2/observer.h"
 #include "gpt2/option_fields.h"
