@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/system/threads.h"
 #include "generate/beams/beams.h"
-#include "generate/options/check_options.h"
+#include "generate/options/option_codec.h"
 #include "generate/sampling/processor.h"
 #include "generate/writing/tokens.h"
 #include "gpt2/option_fields.h"

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/paths.h"
 #include "base/system/threads.h"
-#include "generate/options/check_options.h"
+#include "generate/options/option_codec.h"
 #include "gpt2/model_files.h"
 #include "model/loading/config_json.h"
 

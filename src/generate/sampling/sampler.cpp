@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "base/system/threads.h"
 #include "base/text.h"
-#include "generate/options/check_options.h"
+#include "generate/options/option_codec.h"
 #include "generate/sampling/processor.h"
 #include "kernels/kernels.h"
 

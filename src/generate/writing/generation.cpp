@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/seconds_since.h"
 #include "base/text.h"
-#include "generate/options/check_options.h"
+#include "generate/options/option_codec.h"
 #include "generate/sampling/softmax.h"
 #include "generate/writing/tokens.h"
 
@@ -51,6 +51,12 @@ void recompute_last(Session& session) {
   session.set_history(history);
 }
 
+std::vector<TokenId> joined(std::span<const TokenId> first, std::span<const TokenId> second) {
+  std::vector<TokenId> all(first.begin(), first.end());
+  all.insert(all.end(), second.begin(), second.end());
+  return all;
+}
+
 }  // namespace
 
 std::string_view name_of(FinishReason reason) noexcept {
@@ -63,16 +69,6 @@ std::string_view name_of(FinishReason reason) noexcept {
   }
   return "";
 }
-
-namespace {
-
-std::vector<TokenId> joined(std::span<const TokenId> first, std::span<const TokenId> second) {
-  std::vector<TokenId> all(first.begin(), first.end());
-  all.insert(all.end(), second.begin(), second.end());
-  return all;
-}
-
-}  // namespace
 
 Generation::Generation(Session& session, std::span<const TokenId> prompt,
                        const GenerationOptions& options, const TextTarget& target,

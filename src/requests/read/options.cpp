@@ -6,7 +6,6 @@
 
 #include "base/fail.h"
 #include "base/system/process.h"
-#include "generate/options/check_options.h"
 #include "generate/options/option_codec.h"
 #include "requests/read/completion_request.h"
 

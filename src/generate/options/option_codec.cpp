@@ -1,10 +1,4 @@
-#include <cstdint>
-#include <limits>
-#include <string>
-
-#include "base/fail.h"
-#include "base/text.h"
-#include "generate/options/check_options.h"
+#include "generate/options/option_codec.h"
 
 namespace gpt2 {
 namespace {
