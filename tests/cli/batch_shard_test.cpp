@@ -16,6 +16,31 @@ std::string share_of(const Outcome& outcome) {
   return end == std::string::npos ? "" : outcome.err.substr(6, end - 6);
 }
 
+using Microseconds = std::chrono::microseconds;
+
+// Runs the command to its end. Returns how long that takes.
+Microseconds time_of(const Batch& batch, const Words& more, int status) {
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(batch.run(more).status == status);
+  return std::chrono::duration_cast<Microseconds>(std::chrono::steady_clock::now() - start);
+}
+
+// Kills the command again and again, at moments that `random` chooses, but not later than `latest`,
+// until a run is complete. Returns how often it was killed.
+int run_and_kill(const Batch& batch, const Words& more, std::mt19937& random, Microseconds latest,
+                 int kills) {
+  int killed = 0;
+  for (; killed < kills; ++killed) {
+    Command command(Batch::arguments(more),
+                    {.directory = batch.directory.path(), .console = false});
+    std::this_thread::sleep_for(Microseconds(random() % latest.count()));
+    if (!command.running()) return killed;
+    command.kill();
+    if (command.wait() != Command::kKilled) return killed;
+  }
+  return killed;
+}
+
 }  // namespace
 
 TEST_CASE("the shares together are what one process writes, which any process can check") {
@@ -84,35 +109,6 @@ TEST_CASE("a share that is not complete is refused") {
     refused({}, share, "'" + share + "'");
   }
 }
-
-namespace {
-
-using Microseconds = std::chrono::microseconds;
-
-// Runs the command to its end. Returns how long that takes.
-Microseconds time_of(const Batch& batch, const Words& more, int status) {
-  const auto start = std::chrono::steady_clock::now();
-  CHECK(batch.run(more).status == status);
-  return std::chrono::duration_cast<Microseconds>(std::chrono::steady_clock::now() - start);
-}
-
-// Kills the command again and again, at moments that `random` chooses, but not later than `latest`,
-// until a run is complete. Returns how often it was killed.
-int run_and_kill(const Batch& batch, const Words& more, std::mt19937& random, Microseconds latest,
-                 int kills) {
-  int killed = 0;
-  for (; killed < kills; ++killed) {
-    Command command(Batch::arguments(more),
-                    {.directory = batch.directory.path(), .console = false});
-    std::this_thread::sleep_for(Microseconds(random() % latest.count()));
-    if (!command.running()) return killed;
-    command.kill();
-    if (command.wait() != Command::kKilled) return killed;
-  }
-  return killed;
-}
-
-}  // namespace
 
 TEST_CASE("a run that is killed twenty times writes what an undisturbed one writes") {
   const std::string input = numbered_prompts(is_slow() ? 40 : 250) + "no JSON\n";

@@ -1,6 +1,5 @@
 // Tests where -m looks for a model that is named by a directory, by a file or by a model name.
 #include "base/system/process.h"
-#include "support/command.h"
 #include "support/model_places.h"
 #include "support/test.h"
 

@@ -2,7 +2,6 @@
 #include <csignal>
 
 #include "support/alphabet_text.h"
-#include "support/command.h"
 #include "support/test.h"
 
 namespace gpt2::test::generate_test {

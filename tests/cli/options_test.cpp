@@ -2,7 +2,6 @@
 // bad arguments and files, which must lead to one clear line, the right exit status and nothing on
 // standard output.
 #include "support/alphabet_text.h"
-#include "support/command.h"
 #include "support/test.h"
 
 namespace gpt2::test::options_test {

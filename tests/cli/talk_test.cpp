@@ -59,6 +59,27 @@ std::string list(const std::string& lines, const Words& more = {}) {
   return talk(joined_words({"-m", alphabet_model()}, more), lines + "/set\n").err;
 }
 
+const Surroundings kTerminal = {
+    .environment = {"TERM=xterm"}, .terminal = true, .terminal_errors = true};
+
+// All standard streams are the same terminal.
+const Surroundings kWholeTerminal = {.environment = {"TERM=xterm"},
+                                     .terminal = true,
+                                     .terminal_errors = true,
+                                     .terminal_output = true,
+                                     .columns = 200};
+
+// Types lines one after the other, and returns what the terminal shows from the answer to the last
+// one to the next prompt.
+std::string shown_after(const Words& lines) {
+  Command command({"-i", "-m", alphabet_model(), "-n", "3", "--greedy"}, kWholeTerminal);
+  for (const std::string& line : lines) command.type_after("> ", line + "\r");
+  command.await_error("\r\n");  // the echo of the last line
+  command.err.erase(0, command.err.find("\r\n") + 2);
+  command.await_error("> ");
+  return command.err.substr(0, command.err.find("> "));
+}
+
 }  // namespace
 
 TEST_CASE("each line is followed by its answer") {
@@ -213,31 +234,6 @@ TEST_CASE("a turn of a dialog ends with the end-of-text token") {
   CHECK(saved_tokens() == ids("xy$abc$k$abc"));
   CHECK(letters("t\n", {"-n", "3", "--dialog", "--state", state()}) == "abc\n");
 }
-
-namespace {
-
-const Surroundings kTerminal = {
-    .environment = {"TERM=xterm"}, .terminal = true, .terminal_errors = true};
-
-// All standard streams are the same terminal.
-const Surroundings kWholeTerminal = {.environment = {"TERM=xterm"},
-                                     .terminal = true,
-                                     .terminal_errors = true,
-                                     .terminal_output = true,
-                                     .columns = 200};
-
-// Types lines one after the other, and returns what the terminal shows from the answer to the last
-// one to the next prompt.
-std::string shown_after(const Words& lines) {
-  Command command({"-i", "-m", alphabet_model(), "-n", "3", "--greedy"}, kWholeTerminal);
-  for (const std::string& line : lines) command.type_after("> ", line + "\r");
-  command.await_error("\r\n");  // the echo of the last line
-  command.err.erase(0, command.err.find("\r\n") + 2);
-  command.await_error("> ");
-  return command.err.substr(0, command.err.find("> "));
-}
-
-}  // namespace
 
 TEST_CASE("on a terminal, lines can be edited, and an error does not end the talk", "[terminal]") {
   Command command({"-i", "-m", alphabet_model(), "-n", "3"}, kTerminal);
