@@ -1,9 +1,6 @@
 #include "support/alphabet_model.h"
 
-#include <cstdint>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "support/safetensors_writer.h"
 

@@ -8,11 +8,7 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
-
-#include "support/temporary_directory.h"
 
 namespace gpt2::test {
 namespace {

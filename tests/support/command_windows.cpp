@@ -12,7 +12,6 @@
 
 #include "base/paths.h"
 #include "base/system/process.h"
-#include "support/temporary_directory.h"
 
 namespace gpt2::test {
 namespace {

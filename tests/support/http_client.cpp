@@ -5,12 +5,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <cstring>
 #include <stdexcept>
-#include <utility>
 
 namespace gpt2::test {
 namespace {

@@ -1,13 +1,9 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
+
+#include "support/test.h"
 
 namespace gpt2::test {
 

@@ -1,15 +1,9 @@
 #pragma once
 
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "support/bytes.h"
+#include "support/test.h"
 
 namespace gpt2::test {
 

@@ -2,9 +2,7 @@
 
 #include <poll.h>
 
-#include <algorithm>
 #include <chrono>
-#include <sstream>
 #include <stdexcept>
 
 namespace gpt2::test {

@@ -1,9 +1,6 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include "support/command.h"
 #include "support/http_client.h"
