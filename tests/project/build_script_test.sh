@@ -6,9 +6,7 @@
 set -euo pipefail
 
 source="$1"
-scratch="$(mktemp -d)"
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch"
+source "$(dirname "${BASH_SOURCE[0]}")/../support/scratch.sh" "$source"
 
 mkdir -p first/tools
 cp "$source/tools/build.sh" first/tools

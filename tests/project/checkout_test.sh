@@ -7,8 +7,7 @@
 set -euo pipefail
 
 source="$(cd "$1" && pwd)"
-scratch="$(mktemp -d)"
-trap 'rm -rf "$scratch"' EXIT
+source "$(dirname "${BASH_SOURCE[0]}")/../support/scratch.sh" "$source"
 
 # Prints the files that a checkout at $1 would compile, without the path of the checkout.
 compiled() {

@@ -5,10 +5,8 @@
 #   dependencies_test.sh SOURCE_DIR
 set -euo pipefail
 
-script="$1/tools/install_dependencies.sh"
-scratch="$(mktemp -d)"
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch"
+source="$1" script="$1/tools/install_dependencies.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../support/scratch.sh" "$source"
 
 fail() { printf '%s\n' "$*" >&2; exit 1; }
 

@@ -150,8 +150,7 @@ fail() {
 
 source="$(cd "$1" && pwd)"
 lengths="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/lengths.awk"
-scratch="$(mktemp -d)"
-trap 'rm -rf "$scratch"' EXIT
+source "$(dirname "${BASH_SOURCE[0]}")/../support/scratch.sh" "$source"
 cp -r "$source/include" "$source/src" "$scratch"
 
 # plant EXPECTED FILE LINE...: adds the lines to FILE in the copy of the tree, where `violations`

@@ -14,9 +14,7 @@ for tool in dpkg dpkg-deb dpkg-shlibdeps; do
     exit 4
   }
 done
-scratch="$(mktemp -d)"
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch"
+source "$(dirname "${BASH_SOURCE[0]}")/../support/scratch.sh" "$source"
 
 fail() {
   printf '%s\n' "$1" >&2

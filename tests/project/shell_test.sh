@@ -6,8 +6,7 @@
 set -euo pipefail
 
 source="$(realpath "$1")" program="$2"
-scratch="$(mktemp -d)"
-trap 'rm -rf "$scratch"' EXIT
+source "$(dirname "${BASH_SOURCE[0]}")/../support/scratch.sh" "$source"
 # The program lies in build/PRESET of a source tree, where it finds the bundled model.
 mkdir -p "$scratch/tree/build/dev"
 cp "$program" "$scratch/tree/build/dev/gpt2"
