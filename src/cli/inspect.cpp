@@ -20,7 +20,7 @@
 #include "cli/terminal/console.h"
 #include "requests/answer/inspection.h"
 #include "requests/read/text_requests.h"
-#include "requests/run/calls.h"
+#include "requests/run/run.h"
 
 namespace gpt2::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "cli/options/request_options.h"
 #include "cli/terminal/console.h"
 #include "requests/answer/numbers.h"
-#include "requests/run/calls.h"
+#include "requests/run/run.h"
 
 namespace gpt2::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "gpt2/runtime.h"
 #include "requests/answer/inspection.h"
-#include "requests/run/calls.h"
+#include "requests/run/run.h"
 #include "support/golden.h"
 #include "support/is_slow.h"
 #include "support/passes.h"

@@ -28,4 +28,4 @@ compiled "$scratch/plain" >"$scratch/plain.txt"
 compiled "$scratch/src/cli/src/kernels/tests/cli/checkout" >"$scratch/nested.txt"
 [[ "$(wc -l <"$scratch/plain.txt")" -gt 100 ]]
 diff "$scratch/plain.txt" "$scratch/nested.txt"
-ninja -C "$scratch/src/cli/src/kernels/tests/cli/checkout/build" CMakeFiles/gpt2.dir/src/base/error.cpp.o >/dev/null
+ninja -C "$scratch/src/cli/src/kernels/tests/cli/checkout/build" CMakeFiles/gpt2.dir/src/base/text.cpp.o >/dev/null

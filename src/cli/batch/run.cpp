@@ -18,7 +18,6 @@
 #include "gpt2/scheduler.h"
 #include "requests/answer/completion.h"
 #include "requests/answer/own_form.h"
-#include "requests/run/calls.h"
 
 namespace gpt2::cli {
 namespace {

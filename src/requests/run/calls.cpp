@@ -1,15 +1,9 @@
-#include "requests/run/calls.h"
-
-#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <utility>
 
-#include "base/fail.h"
-#include "base/json.h"
 #include "requests/answer/numbers.h"
-#include "requests/read/members.h"
-#include "requests/read/tokens.h"
+#include "requests/run/run.h"
 
 namespace gpt2 {
 namespace {

@@ -9,7 +9,6 @@
 #include "requests/answer/numbers.h"
 #include "requests/answer/own_form.h"
 #include "requests/read/completion_request.h"
-#include "requests/run/calls.h"
 #include "requests/run/completion_run.h"
 
 namespace gpt2 {
