@@ -104,15 +104,6 @@ TEST_CASE("characters without a piece become bytes, one unknown token, or nothin
   }
 }
 
-TEST_CASE("BPE merges the pair with the largest score, from left to right") {
-  const std::vector<Piece> pieces = {{"a", 0}, {"b", 0}, {"aa", -2}, {"ab", -1}, {"aab", -3}};
-  const TokenModel model = unigram_model(pieces, {.is_bpe = true});
-  CHECK(ids_of(model, "aaab") == std::vector<TokenId>{2, 3});
-  CHECK(ids_of(model, "aab") == std::vector<TokenId>{4});
-  CHECK(ids_of(model, "aaa") == std::vector<TokenId>{2, 0});
-  CHECK(ids_of(model, "").empty());
-}
-
 TEST_CASE("the normalizer knows where each byte comes from") {
   SentencePieceNormalizer normalizer;
   TextBuffer buffer;
