@@ -136,8 +136,8 @@ class JsonTree : public nlohmann::json_sax<nlohmann::json> {
 };
 
 /// Reads the members of a JSON object. If a member is not as expected, refuse() throws an error
-/// that names it: of this class, which is for files, Error(invalid_file). Holds a reference to the
-/// object, which must outlive it.
+/// that names it: Error(invalid_file) for files, and what a derived class has for requests
+/// (Members). Holds a reference to the object, which must outlive it.
 class JsonFields {
  public:
   /// Whether read() treats a member that is null as absent, or throws.
