@@ -10,7 +10,6 @@
 
 #include "gpt2/gpt2.h"
 #include "support/allocation_hooks.h"
-#include "support/is_slow.h"
 #include "support/test.h"
 
 using namespace gpt2::test;

@@ -3,7 +3,6 @@
 #include <thread>
 
 #include "support/batch.h"
-#include "support/is_slow.h"
 #include "support/test.h"
 
 namespace gpt2::test::batch_shard_test {

@@ -5,7 +5,6 @@
 #include "cli/system/system.h"
 #include "support/batch.h"
 #include "support/bundled_model.h"
-#include "support/is_slow.h"
 #include "support/test.h"
 
 namespace gpt2::test::batch_test {

@@ -1,7 +1,6 @@
 // Runs gpt2 bench as a process, on a model so small that it takes almost no time.
 #include "support/alphabet_model.h"
 #include "support/command.h"
-#include "support/is_slow.h"
 #include "support/test.h"
 
 namespace gpt2::test::bench_test {

@@ -4,7 +4,6 @@
 #include "support/alphabet_model.h"
 #include "support/bundled_model.h"
 #include "support/command.h"
-#include "support/is_slow.h"
 #include "support/test.h"
 
 namespace gpt2::test::inspect_test {

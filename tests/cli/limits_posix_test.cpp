@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "support/batch.h"
-#include "support/is_slow.h"
 #include "support/model_places.h"
 #include "support/test.h"
 

@@ -9,7 +9,6 @@
 #include "gpt2/model.h"
 #include "support/alphabet_model.h"
 #include "support/command.h"
-#include "support/is_slow.h"
 #include "support/test.h"
 #include "support/torch_file.h"
 

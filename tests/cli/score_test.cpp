@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "support/alphabet_model.h"
 #include "support/command.h"
-#include "support/is_slow.h"
 #include "support/requests.h"
 #include "support/test.h"
 

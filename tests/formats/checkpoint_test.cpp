@@ -4,7 +4,6 @@
 #include "formats/model_files.h"
 #include "gpt2/model.h"
 #include "support/bytes.h"
-#include "support/is_slow.h"
 #include "support/test.h"
 
 namespace gpt2::test::checkpoint_test {

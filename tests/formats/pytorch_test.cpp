@@ -3,7 +3,6 @@
 #include "base/fail.h"
 #include "formats/checkpoint.h"
 #include "support/bytes.h"
-#include "support/is_slow.h"
 #include "support/test.h"
 #include "support/torch_file.h"
 

@@ -4,7 +4,6 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "support/bytes.h"
-#include "support/is_slow.h"
 #include "support/test.h"
 
 namespace gpt2::test::safetensors_test {

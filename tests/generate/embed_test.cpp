@@ -6,7 +6,6 @@
 #include "gpt2/observer.h"
 #include "gpt2/runtime.h"
 #include "support/golden.h"
-#include "support/is_slow.h"
 #include "support/passes.h"
 #include "support/test.h"
 

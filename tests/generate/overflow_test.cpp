@@ -2,7 +2,6 @@
 // new session that begins with the tokens that the slide kept.
 #include "gpt2/generate.h"
 #include "support/bundled_model.h"
-#include "support/is_slow.h"
 #include "support/test.h"
 
 namespace gpt2::test::overflow_test {

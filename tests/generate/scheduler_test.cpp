@@ -4,7 +4,6 @@
 
 #include "cli/bench/random_model.h"
 #include "gpt2/scheduler.h"
-#include "support/is_slow.h"
 #include "support/passes.h"
 #include "support/test.h"
 

@@ -7,7 +7,6 @@
 #include "gpt2/session.h"
 #include "support/bundled_model.h"
 #include "support/golden.h"
-#include "support/is_slow.h"
 #include "support/passes.h"
 #include "support/test.h"
 

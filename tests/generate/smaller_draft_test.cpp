@@ -7,7 +7,6 @@
 #include "gpt2/session.h"
 #include "model/engine_impl.h"
 #include "support/bundled_model.h"
-#include "support/is_slow.h"
 #include "support/passes.h"
 #include "support/test.h"
 

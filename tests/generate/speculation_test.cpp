@@ -7,7 +7,6 @@
 #include "gpt2/error.h"
 #include "gpt2/generate.h"
 #include "support/bundled_model.h"
-#include "support/is_slow.h"
 #include "support/passes.h"
 #include "support/test.h"
 

@@ -10,7 +10,6 @@
 #include "requests/answer/inspection.h"
 #include "requests/run/run.h"
 #include "support/golden.h"
-#include "support/is_slow.h"
 #include "support/passes.h"
 #include "support/seen.h"
 #include "support/test.h"

@@ -7,7 +7,6 @@
 #include "cli/bench/random_model.h"
 #include "gpt2/runtime.h"
 #include "gpt2/session.h"
-#include "support/is_slow.h"
 #include "support/passes.h"
 #include "support/test.h"
 

@@ -4,7 +4,6 @@
 // finished with it.
 #include "cli/bench/random_model.h"
 #include "gpt2/session.h"
-#include "support/is_slow.h"
 #include "support/passes.h"
 #include "support/test.h"
 

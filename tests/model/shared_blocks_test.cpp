@@ -5,7 +5,6 @@
 #include "cli/bench/random_model.h"
 #include "gpt2/session.h"
 #include "model/engine_impl.h"
-#include "support/is_slow.h"
 #include "support/passes.h"
 #include "support/test.h"
 

@@ -2,7 +2,6 @@
 // line as a mistake of the client.
 
 #include "gpt2/option_fields.h"
-#include "support/is_slow.h"
 #include "support/openai.h"
 #include "support/requests.h"
 #include "support/test.h"

@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "support/is_slow.h"
 #include "support/test.h"
 #include "support/test_server.h"
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// What most tests use: Catch2, checks of refusals, temporary directories, and the standard library.
+// What most tests use: Catch2, checks of refusals, temporary directories, is_slow(), and the
+// standard library.
 
 #include <algorithm>
 #include <bit>
@@ -26,5 +27,6 @@
 #include <vector>
 
 #include "support/catch.h"
+#include "support/is_slow.h"
 #include "support/refusal.h"
 #include "support/temporary_directory.h"

@@ -4,7 +4,6 @@
 
 #include <ctime>
 
-#include "support/is_slow.h"
 #include "support/test.h"
 #include "support/tokenizer_cases.h"
 
