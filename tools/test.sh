@@ -61,5 +61,5 @@ if [[ "$preset" == windows ]]; then WINEDEBUG=-all wine wineboot --init; fi
 cd "$root"
 tests_at_once="$(getconf _NPROCESSORS_ONLN)"
 # Some tests wait more than they compute, unless an emulator makes them slow.
-if [[ "$preset" == dev || "$preset" == asan ]]; then tests_at_once=$((tests_at_once + 1)); fi
+if [[ "$preset" == dev || "$preset" == [at]san ]]; then tests_at_once=$((tests_at_once + 1)); fi
 exec ctest --preset "$preset" --parallel "$tests_at_once" "$@"
