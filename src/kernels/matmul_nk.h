@@ -96,7 +96,8 @@ void dot_tile(const Matmul& product, std::size_t row, const Stored* w, float* su
   const auto fetch = [&](std::size_t k) {
     if constexpr (!kWalk.has_panels) {
       fetch_rows(k, Count<3>{});
-    } else if (left-- == 0) {
+    } else if constexpr (Vec::kPrefetches) {
+      if (left-- > 0) return;
       fetch_rows(0, Count<2>{});
       next += 64 / sizeof(Stored);
       left = every;
