@@ -1,7 +1,7 @@
 // Runs gpt2 inspect as a process.
 #include <tuple>
 
-#include "support/alphabet_model.h"
+#include "base/bytes.h"
 #include "support/bundled_model.h"
 #include "support/command.h"
 #include "support/test.h"
@@ -67,19 +67,30 @@ TEST_CASE("inspect prints a summary that fits 80 columns") {
 }
 
 TEST_CASE("inspect shows a model whose numbers are not finite") {
-  const AlphabetModel model;
-  {
-    std::fstream file(model.path() / "model.safetensors",
-                      std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(-4, std::ios::end);
-    file << "\xff\xff\xff\xff";  // a NaN in the bias of the last layer
-  }
-  CHECK(inspect({"-m", model.name(), std::string(30, 'a')}).status == 0);
-  const json report =
-      json::parse(inspect({"-m", model.name(), "--json", std::string(30, 'a')}).out);
-  CHECK(report["norms"][2]["tokens"][3]["mean"].is_null());
-  CHECK_FALSE(report["norms"][2]["tokens"][3].contains("used_mean"));
-  CHECK(report["norms"][1]["tokens"][3]["mean"].is_number());
+  // A copy of a small model with a NaN in the embedding of position 3.
+  const TemporaryDirectory directory;
+  const std::filesystem::path from =
+      std::filesystem::path(GPT2_TEST_DATA) / "oracle/cases/tiny_default";
+  std::filesystem::copy_file(from / "config.json", directory.path() / "config.json");
+  std::string weights = read_bytes(from / "model.safetensors");
+  const Bytes bytes = std::as_bytes(std::span(weights));
+  const auto header = static_cast<std::size_t>(load_little_endian<std::uint64_t>(bytes));
+  const json tensors = json::parse(weights.substr(8, header));
+  const std::string name = tensors.contains("wpe.weight") ? "wpe.weight" : "transformer.wpe.weight";
+  const std::size_t n_embd = tensors.at(name).at("shape").at(1);
+  const std::size_t begin = tensors.at(name).at("data_offsets").at(0);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(weights.data() + 8 + header + begin + 3 * n_embd * sizeof nan, &nan, sizeof nan);
+  std::ofstream(directory.path() / "model.safetensors", std::ios::binary) << weights;
+
+  const std::string model = directory.path().string();
+  std::string ids;
+  for (int i = 1; i <= 30; ++i) ids += std::to_string(i) + " ";
+  CHECK(inspect({"-m", model, "--tokens", ids}).status == 0);
+  const json report = json::parse(inspect({"-m", model, "--tokens", "--json", ids}).out);
+  CHECK(report["norms"][0]["tokens"][3]["mean"].is_null());
+  CHECK_FALSE(report["norms"][0]["tokens"][3].contains("used_mean"));
+  CHECK(report["norms"][0]["tokens"][2]["mean"].is_number());
 }
 
 TEST_CASE("inspect -o writes one page, and replaces only such pages and empty files") {
